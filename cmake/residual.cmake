@@ -1,0 +1,72 @@
+# What every target of the project has in common, and the functions that make one.
+
+# Warnings are errors in our code. Third-party headers are SYSTEM and stay silent. A designated
+# initialiser that leaves members at their defaults is our idiom, not a mistake.
+add_library(residual_options INTERFACE)
+target_compile_options(residual_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                                  -Wno-missing-field-initializers -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # GCC 12 sees overlaps in std::string operations that are not there (GCC bug 105329).
+  target_compile_options(residual_options INTERFACE -Wno-restrict)
+endif()
+if(RESIDUAL_SANITIZE)
+  add_compile_options(-fsanitize=${RESIDUAL_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${RESIDUAL_SANITIZE})
+endif()
+if(RESIDUAL_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()
+
+# residual_library(NAME SOURCES file... [DEPENDS folder...] [LINKS target...])
+# The static library of one folder of src/, as target residual::NAME.
+# DEPENDS names the folders it may include, LINKS third-party targets.
+function(residual_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINKS" ${ARGN})
+  add_library(residual_${name} STATIC ${arg_SOURCES})
+  add_library(residual::${name} ALIAS residual_${name})
+  target_include_directories(residual_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(residual_${name} PRIVATE $<BUILD_INTERFACE:residual_options>)
+  foreach(folder ${arg_DEPENDS})
+    target_link_libraries(residual_${name} PUBLIC residual::${folder})
+  endforeach()
+  target_link_libraries(residual_${name} PUBLIC ${arg_LINKS})
+endfunction()
+
+# residual_embed(NAME SYMBOL FILE)
+# Makes FILE's text available to library NAME as `extern const std::string_view SYMBOL`
+# in namespace residual::NAME. The file is compiled in: an installed binary stands alone.
+function(residual_embed name symbol file)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${CMAKE_COMMAND} -DSOURCE=${source} -DGENERATED=${generated} -DSYMBOL=${symbol}
+            -DNAMESPACE=residual::${name} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(residual_${name} PRIVATE ${generated})
+endfunction()
+
+# residual_test(FOLDER SOURCES file... [DEPENDS folder...] [LINKS target...] [LABELS label...])
+# One test executable per folder, its cases known to CTest one by one.
+# Tests find their data in RESIDUAL_TEST_DATA (tests/data).
+function(residual_test folder)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
+  add_executable(${folder}_test ${arg_SOURCES})
+  target_include_directories(${folder}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(
+    ${folder}_test PRIVATE RESIDUAL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+                           RESIDUAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(dependency ${arg_DEPENDS})
+    target_link_libraries(${folder}_test PRIVATE residual::${dependency})
+  endforeach()
+  target_link_libraries(${folder}_test PRIVATE residual_options GTest::gtest GTest::gmock
+                                               GTest::gtest_main ${arg_LINKS})
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  gtest_discover_tests(${folder}_test TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60
+                       PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+endfunction()

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace residual {
+
+namespace fs = std::filesystem;
+
+// The calls that make a file durable, behind an interface in which a test can make any of them
+// fail or stop. Each throws Error naming the path and the system's reason.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual int create(const fs::path& path);  // for writing; must not exist
+  virtual void write(int file, const fs::path& path, std::string_view bytes);
+  virtual void sync(int file, const fs::path& path);
+  virtual void close(int file, const fs::path& path);
+  virtual void rename(const fs::path& from, const fs::path& to);
+  virtual void exchange(const fs::path& a, const fs::path& b);  // swaps two names in one step
+  virtual void sync_directory(const fs::path& directory);
+  virtual void remove(const fs::path& path) noexcept;
+
+  static FileSystem& real();
+};
+
+// A file that replaces `path` whole or not at all, even if the machine loses power: bytes go to a
+// temporary neighbour, which commit() syncs, renames, and whose directory it syncs. Without
+// commit() the destructor removes the neighbour and `path` stays what it was.
+class AtomicFile {
+ public:
+  explicit AtomicFile(fs::path path, FileSystem& system = FileSystem::real());
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view bytes);  // buffered
+  template <class T>
+  void write_values(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  }
+  uint64_t size() const { return size_; }
+  void commit();
+
+ private:
+  void flush();
+
+  FileSystem& system_;
+  fs::path path_, temporary_;
+  int file_;
+  std::string buffer_;
+  uint64_t size_ = 0;
+};
+
+// AtomicFile in one call.
+void replace_file(const fs::path& path, std::string_view content,
+                  FileSystem& system = FileSystem::real());
+
+std::string read_file(const fs::path& path);
+
+// A directory that appears whole or not at all: files are written into path() and commit() syncs
+// them and renames it to `target`, which must not exist unless `replace` is given. Without
+// commit() the destructor removes it. What a killed process left behind is named
+// ".<target>.partial-<pid>" and is removed by the next one.
+class AtomicDirectory {
+ public:
+  explicit AtomicDirectory(fs::path target, bool replace = false,
+                           FileSystem& system = FileSystem::real());
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  AtomicDirectory& operator=(const AtomicDirectory&) = delete;
+
+  const fs::path& path() const { return partial_; }
+  void commit();
+
+ private:
+  FileSystem& system_;
+  fs::path target_, partial_;
+  bool replace_;
+  bool committed_ = false;
+};
+
+// A whole file in memory, read-only, without reading it.
+class MappedFile {
+ public:
+  explicit MappedFile(const fs::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  std::string_view bytes() const { return {data_, size_}; }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  const char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Fails with the missing and the available amount when the file system that holds (or will hold)
+// `path` has fewer than `bytes` free.
+void require_disk_space(const fs::path& path, uint64_t bytes);
+
+// Fails when a file cannot be created in `directory` (or in the nearest ancestor that exists).
+void require_writable(const fs::path& directory);
+
+}  // namespace residual

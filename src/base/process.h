@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace residual {
+
+struct ProcessResult {
+  int exit_code;  // 128 + signal when killed; 127 when the program is not there
+  std::string output;
+};
+
+// Runs a program found on PATH, without a shell, with no standard input, and returns what it wrote
+// to standard output. Its standard error is ours.
+ProcessResult run_process(const std::vector<std::string>& argv);
+
+}  // namespace residual

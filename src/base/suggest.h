@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace residual {
+
+// `; did you mean "residual"?` for the closest of the known names, or nothing if none is close.
+std::string suggestion(std::string_view unknown, std::span<const std::string> known);
+
+}  // namespace residual

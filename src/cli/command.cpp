@@ -1,0 +1,34 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+namespace residual::cli {
+
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::vector<std::string>& examples) {
+  CLI::App* command = parent.add_subcommand(name, summary);
+  if (!examples.empty()) {
+    std::string footer = "Examples:";
+    for (const auto& example : examples) footer += "\n  " + example;
+    command->footer(footer);
+  }
+  return command;
+}
+
+void add_line_options(CLI::App& command, text::TransformLines& files) {
+  command.add_option("input", files.input, "text, one sentence per line; - is standard input")
+      ->capture_default_str()
+      ->type_name("FILE")
+      ->group("Input and output");
+  command.add_option("-o,--output", files.output, "where the lines go; - is standard output")
+      ->capture_default_str()
+      ->type_name("FILE")
+      ->group("Input and output");
+  command
+      .add_flag_callback(
+          "--replace-invalid", [&files] { files.invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group("Input and output");
+}
+
+}  // namespace residual::cli

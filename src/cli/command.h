@@ -1,0 +1,24 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "text/lines.h"
+
+// A command is one file: a struct of options, a function that binds them to flags, and one call
+// into the library. `add_<command>(app)` is all that main sees of it.
+namespace residual::cli {
+
+// A sub-command with its one-line summary and examples. An example is a command line, with a
+// comment line ("# ...") before it if it needs one; every one of them must work.
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::vector<std::string>& examples = {});
+
+// [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
+void add_line_options(CLI::App& command, text::TransformLines& files);
+
+void add_version(CLI::App& root);
+void add_completions(CLI::App& root);
+
+}  // namespace residual::cli

@@ -1,0 +1,37 @@
+// residual --version
+
+#include <fmt/format.h>
+#include <spdlog/version.h>
+#include <toml++/toml.h>
+#include <unicode/uversion.h>
+#include <CLI/Version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "base/version.h"
+#include "cli/command.h"
+
+namespace residual::cli {
+namespace {
+
+std::string version_text() {
+  return fmt::format(
+      "residual {} ({})\n"
+      "compiler: {}\n"
+      "cpu features in use: {}\n"
+      "libraries: CLI11 {}, fmt {}.{}.{}, ICU {}, nlohmann-json {}.{}.{}, spdlog {}.{}.{}, "
+      "toml++ {}.{}.{}",
+      version(), commit(), compiler(), cpu_features(), CLI11_VERSION, FMT_VERSION / 10000,
+      FMT_VERSION / 100 % 100, FMT_VERSION % 100, U_ICU_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
+      NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,
+      SPDLOG_VER_PATCH, TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH);
+}
+
+}  // namespace
+
+void add_version(CLI::App& root) {
+  root.set_version_flag("--version", version_text, "version, commit, compiler, CPU, libraries")
+      ->group("Options of every command");
+}
+
+}  // namespace residual::cli
