@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/suggest.h"
+
 namespace residual::cli {
 namespace {
 
@@ -39,15 +41,21 @@ std::string row(const std::string& left, const std::string& right) {
   return out + '\n';
 }
 
+// CLI11 appends a validator's name to the type: "N:POSITIVE". The description says it better.
+std::string type_name(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type.substr(0, type.find(':'));
+}
+
 std::string option_left(const CLI::Option& option) {
   if (option.get_positional()) {
-    return option.get_type_name().empty() ? option.get_name() : option.get_type_name();
+    return type_name(option).empty() ? option.get_name() : type_name(option);
   }
   std::string left = option.get_name(false, true);
   for (size_t at = 0; (at = left.find(',', at)) != std::string::npos; at += 2)
     left.insert(at + 1, " ");
-  if (option.get_items_expected_max() != 0 && !option.get_type_name().empty()) {
-    left += " " + option.get_type_name();
+  if (option.get_items_expected_max() != 0 && !type_name(option).empty()) {
+    left += " " + type_name(option);
     if (option.get_items_expected_max() > 1) left += "...";
   }
   return left;
@@ -64,16 +72,18 @@ std::string option_right(const CLI::Option& option) {
   return right;
 }
 
+std::string path_of(const CLI::App* app) {
+  return (app->get_parent() ? path_of(app->get_parent()) + " " : "") + app->get_name();
+}
+
 class Help : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string /*name*/,
                         CLI::AppFormatMode /*mode*/) const override {
-    std::string path = app->get_name();
     const CLI::App* root = app;
-    for (; root->get_parent(); root = root->get_parent()) {
-      path = root->get_parent()->get_name() + " " + path;
-    }
-    std::string out = fmt::format("{}\n\nUsage: {}\n", app->get_description(), usage(*app, path));
+    while (root->get_parent()) root = root->get_parent();
+    std::string out =
+        fmt::format("{}\n\nUsage: {}\n", app->get_description(), usage(*app, path_of(app)));
 
     const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
     if (!commands.empty()) {
@@ -110,17 +120,49 @@ class Help : public CLI::FormatterBase {
   static std::string groups(const CLI::App& app) {
     std::string out;
     for (const std::string& group : app.get_groups()) {
-      if (group.empty()) continue;
-      out += fmt::format("\n{}:\n", group);
-      for (const CLI::Option* option :
-           app.get_options([&](const CLI::Option* o) { return o->get_group() == group; })) {
-        const bool repeats_root = app.get_parent() && option == app.get_help_ptr();
-        if (!repeats_root) out += row(option_left(*option), option_right(*option));
+      std::string rows;
+      for (const CLI::Option* option : app.get_options(
+               [&](const CLI::Option* o) { return !group.empty() && o->get_group() == group; })) {
+        // A command's own --help is listed with the options of every command.
+        if (app.get_parent() && option == app.get_help_ptr()) continue;
+        rows += row(option_left(*option), option_right(*option));
       }
+      if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
     }
     return out;
   }
 };
+
+// The command whose arguments were being read, "residual bpe learn".
+const CLI::App* deepest(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().back();
+  return app;
+}
+
+// CLI11 lists what it did not expect at the end of its message; the first of them gets a
+// suggestion from what the command knows.
+std::string unexpected(const CLI::App& app, const std::string& message) {
+  std::istringstream words(message.substr(message.rfind(':') + 1));
+  std::string word;
+  for (std::string next; !word.starts_with("-") && words >> next;) {
+    if (word.empty() || next.starts_with("-")) word = next;  // an option before its value
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* at = &app; at; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+  }
+  const bool is_command = !app.get_parent() && !word.starts_with("-");
+  return fmt::format("unknown {} \"{}\"{}",
+                     word.starts_with("-") ? "option"
+                     : is_command          ? "command"
+                                           : "argument",
+                     word, suggestion(word, known));
+}
 
 }  // namespace
 
@@ -129,11 +171,10 @@ void set_up_help(CLI::App& root) {
   root.formatter(std::make_shared<Help>());
   root.set_help_flag("-h,--help", "this text")->group("Options of every command");
   root.failure_message([](const CLI::App* app, const CLI::Error& error) {
-    std::string path = app->get_name();
-    for (const CLI::App* at = app; at->get_parent(); at = at->get_parent()) {
-      path = at->get_parent()->get_name() + " " + path;
-    }
-    return fmt::format("residual: {}\nTry `{} --help`.\n", error.what(), path);
+    app = deepest(app);
+    std::string message = error.what();
+    if (dynamic_cast<const CLI::ExtrasError*>(&error)) message = unexpected(*app, message);
+    return fmt::format("residual: {}\nTry `{} --help`.\n", message, path_of(app));
   });
 }
 

@@ -53,9 +53,13 @@ int run(int argc, char** argv) {
   add_global_options(root);
   add_version(root);
   add_completions(root);
-  root.require_subcommand(1);
+  root.require_subcommand(0, 1);
   try {
     root.parse(argc, argv);
+    if (root.get_subcommands().empty()) {
+      fmt::print(stderr, "{}", root.help());
+      return kWrongUsage;
+    }
   } catch (const CLI::ParseError& error) {
     return root.exit(error, std::cout, std::cerr) == 0 ? 0 : kWrongUsage;
   } catch (const Error& error) {
