@@ -1,0 +1,84 @@
+// The small parts of base/: checksums, suggestions, processes, errors, log.
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/suggest.h"
+#include "base/version.h"
+
+namespace residual {
+namespace {
+
+TEST(Checksum, PiecesGiveTheSameAsTheWhole) {
+  const std::string text(100'000, 'q');
+  Checksum pieces;
+  for (size_t at = 0; at < text.size(); at += 777)
+    pieces.add(std::string_view(text).substr(at, 777));
+  EXPECT_EQ(pieces.value(), checksum(text));
+  EXPECT_NE(checksum(text), checksum(text + "q"));
+  EXPECT_EQ(to_hex(checksum("")), "2d06800538d394c2");  // XXH3's published value for no input
+}
+
+TEST(Suggestion, NamesTheClosestKnownWord) {
+  const std::vector<std::string> known = {"tokenize", "detokenize", "score", "bpe"};
+  EXPECT_EQ(suggestion("tokenise", known), "; did you mean \"tokenize\"?");
+  EXPECT_EQ(suggestion("socre", known), "; did you mean \"score\"?");
+  EXPECT_EQ(suggestion("something-else", known), "");
+  EXPECT_EQ(suggestion("x", known), "");
+}
+
+TEST(RunProcess, GivesOutputAndExitCode) {
+  EXPECT_EQ(run_process({"echo", "a b"}).output, "a b\n");
+  EXPECT_EQ(run_process({"false"}).exit_code, 1);
+  EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
+  EXPECT_EQ(run_process({"no-such-program-anywhere"}).exit_code, 127);
+  EXPECT_EQ(run_process({"cat"}).output, "");  // no standard input to wait for
+}
+
+TEST(Require, FormatsOnlyWhenItFails) {
+  require(true, "never {}", 1);
+  try {
+    require(2 > 3, "{}: expected {}, got {}", "where", 2, 3);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "where: expected 2, got 3");
+  }
+}
+
+TEST(FailErrno, SaysTheSystemsReason) {
+  errno = ENOSPC;
+  try {
+    fail_errno("disk", "cannot write");
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "disk: cannot write: No space left on device");
+  }
+}
+
+TEST(Log, GoesToStandardErrorFromItsLevelUp) {
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  log::set_level(log::Level::warning);
+  log::info("not {}", "this");
+  log::warn("but {}", "this");
+  log::set_level(log::Level::info);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("warning: but this\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("not this"), std::string::npos) << text;
+}
+
+TEST(Version, IsKnown) {
+  EXPECT_FALSE(version().empty());
+  EXPECT_FALSE(commit().empty());
+  EXPECT_FALSE(cpu_features().empty());
+}
+
+}  // namespace
+}  // namespace residual

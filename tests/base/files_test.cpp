@@ -1,0 +1,231 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "support/temporary.h"
+
+namespace residual {
+namespace {
+
+using testing::HasSubstr;
+
+std::set<std::string> names_in(const fs::path& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename());
+  return names;
+}
+
+// Records the calls that reach it and fails, or ends the process, at the n-th.
+class FaultyFileSystem : public FileSystem {
+ public:
+  enum class Fault { error, death };
+  FaultyFileSystem(int at, Fault fault) : left_(at), fault_(fault) {}
+
+  int create(const fs::path& path) override {
+    step("create");
+    return FileSystem::create(path);
+  }
+  void write(int file, const fs::path& path, std::string_view bytes) override {
+    step("write", [&] { FileSystem::write(file, path, bytes.substr(0, bytes.size() / 2)); });
+    FileSystem::write(file, path, bytes);
+  }
+  void sync(int file, const fs::path& path) override {
+    step("sync");
+    FileSystem::sync(file, path);
+  }
+  void close(int file, const fs::path& path) override {
+    step("close");
+    FileSystem::close(file, path);
+  }
+  void rename(const fs::path& from, const fs::path& to) override {
+    step("rename");
+    FileSystem::rename(from, to);
+  }
+  void exchange(const fs::path& a, const fs::path& b) override {
+    step("exchange");
+    FileSystem::exchange(a, b);
+  }
+  void sync_directory(const fs::path& directory) override {
+    step("sync_directory");
+    FileSystem::sync_directory(directory);
+  }
+
+  std::vector<std::string> calls;
+
+ private:
+  void step(
+      const char* call, const std::function<void()>& half_done = [] {}) {
+    calls.emplace_back(call);
+    if (left_-- != 0) return;
+    half_done();
+    if (fault_ == Fault::death) ::_exit(0);
+    fail("{}: no space left, says the test", call);
+  }
+
+  int left_;
+  Fault fault_;
+};
+
+constexpr int kNever = 1000;
+
+TEST(AtomicFile, WritesSyncsRenamesAndSyncsTheDirectoryInThatOrder) {
+  const test::TemporaryDirectory directory;
+  FaultyFileSystem system(kNever, FaultyFileSystem::Fault::error);
+  replace_file(directory / "f", "content", system);
+  EXPECT_EQ(system.calls, (std::vector<std::string>{"create", "write", "sync", "close", "rename",
+                                                    "sync_directory"}));
+  EXPECT_EQ(read_file(directory / "f"), "content");
+}
+
+TEST(AtomicFile, AnErrorAtAnyCallKeepsTheOldFileOrHasTheNewOneAndLeavesNothingElse) {
+  for (int at = 0; at < 6; ++at) {
+    const test::TemporaryDirectory directory;
+    replace_file(directory / "f", "old");
+    FaultyFileSystem system(at, FaultyFileSystem::Fault::error);
+    EXPECT_THROW(replace_file(directory / "f", "new", system), Error) << at;
+    const bool renamed = at == 5;  // only the directory's sync failed
+    EXPECT_EQ(read_file(directory / "f"), renamed ? "new" : "old") << at;
+    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"f"}) << at;
+  }
+}
+
+TEST(AtomicFile, DeathAtAnyCallKeepsTheOldFileOrHasTheNewOne) {
+  for (int at = 0; at < 6; ++at) {
+    const test::TemporaryDirectory directory;
+    replace_file(directory / "f", "old");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      FaultyFileSystem system(at, FaultyFileSystem::Fault::death);
+      replace_file(directory / "f", "new", system);
+      ::_exit(1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(read_file(directory / "f"), at == 5 ? "new" : "old") << at;
+  }
+}
+
+TEST(AtomicFile, WithoutCommitNothingHappened) {
+  const test::TemporaryDirectory directory;
+  { AtomicFile(directory / "f").write("content"); }
+  EXPECT_TRUE(names_in(directory.path()).empty());
+}
+
+TEST(AtomicFile, AFullDiskIsAnErrorThatNamesTheFile) {
+  try {
+    FileSystem::real().write(::open("/dev/full", O_WRONLY), "f", "content");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "f: cannot write: No space left on device");
+  }
+}
+
+void write_directory(const fs::path& target, bool replace, FileSystem& system) {
+  AtomicDirectory directory(target, replace, system);
+  replace_file(directory.path() / "a", "new");
+  directory.commit();
+}
+
+TEST(AtomicDirectory, AppearsWholeOrNotAtAll) {
+  for (int at = 0; at < 4; ++at) {
+    const test::TemporaryDirectory directory;
+    FaultyFileSystem system(at, FaultyFileSystem::Fault::error);
+    EXPECT_THROW(write_directory(directory / "d", false, system), Error) << at;
+    EXPECT_TRUE(names_in(directory.path()).empty()) << at;
+  }
+  const test::TemporaryDirectory directory;
+  write_directory(directory / "d/", false, FileSystem::real());
+  EXPECT_EQ(read_file(directory / "d/a"), "new");
+  EXPECT_THROW(write_directory(directory / "d", false, FileSystem::real()), Error);
+}
+
+TEST(AtomicDirectory, ReplacesInOneStep) {
+  const test::TemporaryDirectory directory;
+  fs::create_directory(directory / "d");
+  replace_file(directory / "d/old", "old");
+  for (int at = 0; at < 4; ++at) {
+    FaultyFileSystem system(at, FaultyFileSystem::Fault::error);
+    EXPECT_THROW(write_directory(directory / "d", true, system), Error) << at;
+    EXPECT_EQ(read_file(directory / "d/old"), "old") << at;
+  }
+  write_directory(directory / "d", true, FileSystem::real());
+  EXPECT_EQ(names_in(directory / "d"), std::set<std::string>{"a"});
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
+}
+
+TEST(AtomicDirectory, WhatAKilledProcessLeftIsRemovedByTheNext) {
+  const test::TemporaryDirectory directory;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicDirectory partial(directory / "d");
+    replace_file(partial.path() / "a", "half");
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(names_in(directory.path()).size(), 1u);
+  EXPECT_FALSE(fs::exists(directory / "d"));
+  write_directory(directory / "d", false, FileSystem::real());
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
+}
+
+TEST(AtomicDirectory, ASecondWriterIsToldOfTheFirst) {
+  const test::TemporaryDirectory directory;
+  const fs::path busy = directory / fmt::format(".d.partial-{}", ::getppid());
+  fs::create_directory(busy);
+  try {
+    const AtomicDirectory second(directory / "d");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(fmt::format("process {} is writing it", ::getppid())));
+  }
+  EXPECT_TRUE(fs::exists(busy));
+}
+
+TEST(ReadFile, GivesBackWhatWasWrittenAtAnySize) {
+  const test::TemporaryDirectory directory;
+  for (const size_t size : {0u, 1u, 65535u, 65536u, 65537u, 5'000'000u}) {
+    const std::string content(size, 'x');
+    replace_file(directory / "f", content);
+    EXPECT_EQ(read_file(directory / "f"), content) << size;
+    EXPECT_EQ(MappedFile(directory / "f").bytes(), content) << size;
+  }
+}
+
+TEST(MappedFile, MovesItsMapping) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "f", "content");
+  MappedFile a(directory / "f");
+  const MappedFile b = std::move(a);
+  EXPECT_EQ(b.bytes(), "content");
+  EXPECT_THROW(MappedFile(directory / "missing"), Error);
+  EXPECT_THROW(MappedFile(directory.path()), Error);
+}
+
+TEST(RequireDiskSpace, NamesWhatIsMissing) {
+  const test::TemporaryDirectory directory;
+  require_disk_space(directory / "not/yet/there", 1);
+  EXPECT_THROW(require_disk_space(directory / "x", uint64_t{1} << 60), Error);
+}
+
+TEST(RequireWritable, LooksAtTheNearestDirectoryThatExists) {
+  const test::TemporaryDirectory directory;
+  require_writable(directory / "not/yet/there");
+  EXPECT_TRUE(names_in(directory.path()).empty());
+  replace_file(directory / "file", "");
+  EXPECT_THROW(require_writable(directory / "file/below"), Error);
+  EXPECT_THROW(require_writable("/proc/nowhere"), Error);
+}
+
+}  // namespace
+}  // namespace residual
