@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+
+// Configuration: plain structs whose members carry the defaults, and beside each struct one
+// function that names its keys,
+//
+//   struct CleanOptions { int64_t min_words = 1; ... };
+//   void fields(ConfigVisitor& visit, CleanOptions& options) {
+//     visit("min_words", options.min_words, "pairs with fewer words on a side are dropped", {.min =
+//     0});
+//   }
+//
+// from which everything else follows: reading a TOML file, --set key=value, writing the resolved
+// configuration, and a listing of every key with its default and meaning.
+namespace residual {
+
+struct Range {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+};
+
+class ConfigVisitor {
+ public:
+  virtual ~ConfigVisitor() = default;
+
+  virtual void operator()(const char* key, bool& value, const char* meaning) = 0;
+  virtual void operator()(const char* key, int64_t& value, const char* meaning,
+                          Range range = {}) = 0;
+  virtual void operator()(const char* key, double& value, const char* meaning,
+                          Range range = {}) = 0;
+  virtual void operator()(const char* key, std::string& value, const char* meaning) = 0;
+  // A single value where a list is expected is a list of one.
+  virtual void operator()(const char* key, std::vector<std::string>& value,
+                          const char* meaning) = 0;
+  virtual void operator()(const char* key, std::vector<int64_t>& value, const char* meaning) = 0;
+
+  // An enumeration whose enumerators count from 0, in the order of `names`.
+  template <class Enumeration>
+  void choice(const char* key, Enumeration& value, std::initializer_list<const char*> names,
+              const char* meaning) {
+    const std::vector<std::string> all(names.begin(), names.end());
+    auto index = static_cast<size_t>(value);
+    choose(key, index, all, meaning);
+    value = static_cast<Enumeration>(index);
+  }
+
+  // A nested table: [key].
+  template <class Struct>
+  void table(const char* key, Struct& value, const char* meaning) {
+    group(key, meaning, [&] { fields(*this, value); });
+  }
+
+  // An array of tables: [[key]].
+  template <class Struct>
+  void tables(const char* key, std::vector<Struct>& values, const char* meaning) {
+    groups(key, meaning,
+           {.size = [&] { return values.size(); },
+            .resize = [&](size_t n) { values.resize(n); },
+            .visit = [&](size_t i) { fields(*this, values[i]); },
+            .visit_default =
+                [&] {
+                  Struct prototype;
+                  fields(*this, prototype);
+                }});
+  }
+
+ protected:
+  struct List {
+    std::function<size_t()> size;
+    std::function<void(size_t)> resize;
+    std::function<void(size_t)> visit;
+    std::function<void()> visit_default;
+  };
+  virtual void choose(const char* key, size_t& index, std::span<const std::string> names,
+                      const char* meaning) = 0;
+  virtual void group(const char* key, const char* meaning, const std::function<void()>& body) = 0;
+  virtual void groups(const char* key, const char* meaning, const List& list) = 0;
+};
+
+using ConfigFields = std::function<void(ConfigVisitor&)>;
+
+// What the templates below do once the struct is bound; `name` stands before error texts.
+void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields);
+void apply_setting(const std::string& setting, const ConfigFields& all_fields);
+std::string write_toml(const ConfigFields& all_fields, bool explain);
+
+// Members that the file does not mention keep their values. Unknown keys and wrong types are
+// errors that name file and line.
+template <class Struct>
+void read_config(const fs::path& file, Struct& out) {
+  read_toml(read_file(file), file.string(), [&](ConfigVisitor& visit) { fields(visit, out); });
+}
+
+// "clean.min_words=3". The value is TOML, or else a string as it stands; list elements that exist
+// already are addressed by number: "corpora.0.file=...".
+template <class Struct>
+void apply_settings(std::span<const std::string> settings, Struct& out) {
+  for (const auto& setting : settings) {
+    apply_setting(setting, [&](ConfigVisitor& visit) { fields(visit, out); });
+  }
+}
+
+// Every key with its value; read_config of it gives an equal struct.
+template <class Struct>
+std::string to_toml(Struct value) {
+  return write_toml([&](ConfigVisitor& visit) { fields(visit, value); }, false);
+}
+
+// The same with each key's meaning as a comment above it.
+template <class Struct>
+std::string explain_config(Struct defaults = {}) {
+  return write_toml([&](ConfigVisitor& visit) { fields(visit, defaults); }, true);
+}
+
+}  // namespace residual
