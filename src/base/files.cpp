@@ -1,12 +1,12 @@
 #include "base/files.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -151,7 +151,7 @@ std::string read_file(const fs::path& path) {
   return content;
 }
 
-AtomicDirectory::AtomicDirectory(fs::path target, bool replace, FileSystem& system)
+AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, FileSystem& system)
     : system_(system), target_(without_trailing_slash(target)), replace_(replace) {
   require(replace_ || !fs::exists(target_),
           "{}: already exists; give another directory, or --force to replace it", target_.string());
@@ -161,7 +161,7 @@ AtomicDirectory::AtomicDirectory(fs::path target, bool replace, FileSystem& syst
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(prefix)) continue;
-    const pid_t owner = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
+    const auto owner = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
     const bool alive =
         owner > 0 && owner != ::getpid() && (::kill(owner, 0) == 0 || errno == EPERM);
     require(!alive, "{}: process {} is writing it; wait for it to end, or stop it",

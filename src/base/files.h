@@ -69,7 +69,7 @@ std::string read_file(const fs::path& path);
 // ".<target>.partial-<pid>" and is removed by the next one.
 class AtomicDirectory {
  public:
-  explicit AtomicDirectory(fs::path target, bool replace = false,
+  explicit AtomicDirectory(const fs::path& target, bool replace = false,
                            FileSystem& system = FileSystem::real());
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;

@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 
-extern char** environ;
-
 namespace residual {
 
 ProcessResult run_process(const std::vector<std::string>& argv) {

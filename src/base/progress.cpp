@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -98,8 +99,8 @@ void Progress::set_quiet(bool quiet) { is_quiet = quiet; }
 bool Progress::quiet() { return is_quiet; }
 
 std::string format_duration(double seconds) {
-  const auto total = static_cast<int64_t>(seconds + 0.5);
-  const int64_t hours = total / 3600, minutes = total / 60 % 60, rest = total % 60;
+  const auto total = std::lround(seconds);
+  const long hours = total / 3600, minutes = total / 60 % 60, rest = total % 60;
   if (hours > 0) return fmt::format("{}h {:02}m", hours, minutes);
   if (minutes > 0) return fmt::format("{}m {:02}s", minutes, rest);
   if (seconds < 10) return fmt::format("{:.1f}s", seconds);

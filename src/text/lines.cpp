@@ -157,7 +157,7 @@ void transform_lines(const TransformLines& files,
   pipeline.produce = [&] { return reader.next(); };
   pipeline.stop = [&] { reader.interrupt(); };
   pipeline.make_worker = [&] {
-    return [&reader, transform = make_transform()](LineBlock block) {
+    return [&reader, transform = make_transform()](const LineBlock& block) {
       Transformed out{.bytes_read = block.bytes_read};
       out.text.reserve(block.bytes.size() * 2);
       for_each_line(block, [&](std::string_view line, uint64_t number) {
@@ -171,7 +171,7 @@ void transform_lines(const TransformLines& files,
       return out;
     };
   };
-  pipeline.consume = [&](Transformed out) {
+  pipeline.consume = [&](const Transformed& out) {
     output.write(out.text);
     if (progress) progress->add(out.bytes_read - shown);
     shown = out.bytes_read;

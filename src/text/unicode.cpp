@@ -12,7 +12,7 @@ UChar32 decode(std::string_view bytes, size_t& at) {
   UChar32 c = 0;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"  // inside ICU's macro
-  U8_NEXT(bytes.data(), at, bytes.size(), c);
+  U8_NEXT(bytes, at, bytes.size(), c);
 #pragma GCC diagnostic pop
   return c;
 }
