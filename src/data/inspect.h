@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "base/checksum.h"
+#include "data/pairs.h"
+
+// A look at all of the text before long work starts.
+namespace residual::data {
+
+// The sentences of dev and test, by hash.
+class HeldOut {
+ public:
+  static uint64_t pair_hash(std::string_view source, std::string_view target) {
+    // Order matters, so that a pair and its mirror image differ.
+    return checksum(source) * 31 + checksum(target);
+  }
+  void add(std::string_view source, std::string_view target);
+  bool has_pair(std::string_view source, std::string_view target) const {
+    return pairs_.contains(pair_hash(source, target));
+  }
+  bool has_sentence_of(std::string_view source, std::string_view target) const {
+    return sources_.contains(checksum(source)) || targets_.contains(checksum(target));
+  }
+
+ private:
+  std::unordered_set<uint64_t> pairs_, sources_, targets_;
+};
+
+// A text's oddities: how many lines, and where the first one is.
+struct Finding {
+  uint64_t count = 0;
+  uint64_t first = 0;
+  void add(uint64_t line) {
+    if (count++ == 0) first = line;
+  }
+};
+
+struct Inspection {
+  uint64_t pairs = 0;
+  Finding empty;                         // on a side, white space not counted
+  Finding identical;                     // sides, not both empty
+  Finding long_line;                     // over kLongLineBytes on a side
+  Finding shared_pair, shared_sentence;  // with what is held out
+};
+
+constexpr size_t kLongLineBytes = 8192;  // more than the 1024 tokens that a model reads
+
+// Reads everything once, on all cores. Fails on files of different lengths and on invalid UTF-8.
+// `overlap`: what the pairs are compared with. `collect`: where they are added.
+Inspection inspect(const std::string& label, const std::vector<PairFiles>& inputs,
+                   text::Invalid invalid, const HeldOut* overlap, HeldOut* collect);
+
+// Warnings for people: "train en-de: 3 pairs with an empty side, the first in line 12".
+std::vector<std::string> warnings(const std::string& label, const Inspection& inspection);
+
+}  // namespace residual::data

@@ -1,0 +1,149 @@
+#include "data/prepared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/progress.h"
+
+namespace residual::data {
+namespace {
+
+std::string count(int64_t n) { return format_count(static_cast<uint64_t>(n)); }
+
+std::string percentage(int64_t part, int64_t whole) {
+  return whole == 0 ? "-"
+                    : fmt::format("{:.2f} %",
+                                  100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// Columns as wide as their widest cell; the first is left-aligned.
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      out += i == 0 ? fmt::format("{:<{}}", row[i], widths[i])
+                    : fmt::format("  {:>{}}", row[i], widths[i]);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string cleaning_table(const Manifest& manifest) {
+  std::vector<std::vector<std::string>> rows{{"training text", "lines", "train", "dev"}};
+  for (const auto& reason : manifest.cleaning[0].reasons) rows[0].push_back(reason);
+  for (const auto& cleaning : manifest.cleaning) {
+    rows.push_back(
+        {cleaning.pair, count(cleaning.lines), count(cleaning.train), count(cleaning.dev)});
+    for (const int64_t dropped : cleaning.dropped) rows.back().push_back(count(dropped));
+  }
+  return table(rows);
+}
+
+std::string corpus_table(const Manifest& manifest) {
+  std::vector<std::vector<std::string>> rows{
+      {"corpus", "pairs", "source tokens", "unknown", "target tokens", "unknown"}};
+  for (const auto& corpus : manifest.corpora) {
+    rows.push_back(
+        {fmt::format("{} {}-{}", corpus.split, corpus.source, corpus.target), count(corpus.pairs),
+         count(corpus.source_tokens), percentage(corpus.source_unknown, corpus.source_tokens),
+         count(corpus.target_tokens), percentage(corpus.target_unknown, corpus.target_tokens)});
+  }
+  return table(rows);
+}
+
+}  // namespace
+
+void fields(ConfigVisitor& visit, PreparedInput& o) {
+  visit("file", o.file, "as the recipe names it");
+  visit("bytes", o.bytes, "its size");
+  visit("checksum", o.checksum, "XXH3, 64 bits");
+}
+
+void fields(ConfigVisitor& visit, PreparedCleaning& o) {
+  visit("pair", o.pair, "the language pair");
+  visit("lines", o.lines, "training pairs that came in");
+  visit("train", o.train, "kept for training");
+  visit("dev", o.dev, "split off and kept");
+  visit("reasons", o.reasons, "why pairs were dropped");
+  visit("dropped", o.dropped, "how many, for each reason");
+}
+
+void fields(ConfigVisitor& visit, PreparedCorpus& o) {
+  visit("file", o.file, "the ids");
+  visit("split", o.split, "train, dev or test");
+  visit("source", o.source, "source language");
+  visit("target", o.target, "target language");
+  visit("source_tag", o.source_tag, "symbol to put before each source, or nothing");
+  visit("pairs", o.pairs, "sentence pairs");
+  visit("source_tokens", o.source_tokens, "with </s>");
+  visit("target_tokens", o.target_tokens, "with </s>");
+  visit("source_unknown", o.source_unknown, "<unk> among the source tokens");
+  visit("target_unknown", o.target_unknown, "<unk> among the target tokens");
+  visit("source_text", o.source_text, "raw source lines of dev and test");
+  visit("target_text", o.target_text, "raw target lines of dev and test");
+}
+
+void fields(ConfigVisitor& visit, PreparedVocabulary& o) {
+  visit("file", o.file, "fairseq's dict.txt format");
+  visit("languages", o.languages, "that use it");
+  visit("symbols", o.symbols, "with the four special ones");
+}
+
+void fields(ConfigVisitor& visit, PreparedFile& o) {
+  visit("file", o.file, "in this directory");
+  visit("bytes", o.bytes, "its size");
+  visit("checksum", o.checksum, "XXH3, 64 bits");
+}
+
+void fields(ConfigVisitor& visit, Manifest& o) {
+  visit("format", o.format, "version of the directory's layout");
+  visit("residual", o.residual, "version that wrote it");
+  visit.table("recipe", o.recipe, "what was done");
+  visit.tables("inputs", o.inputs, "what was read");
+  visit.tables("cleaning", o.cleaning, "what was dropped");
+  visit.tables("vocabularies", o.vocabularies, "symbols and their ids");
+  visit.tables("corpora", o.corpora, "the sentences as ids");
+  visit.tables("files", o.files, "everything in the directory");
+}
+
+Manifest load_manifest(const fs::path& directory) {
+  const fs::path file = directory / "prepared.toml";
+  require(fs::exists(file),
+          "{}: no prepared.toml there; make the directory with `residual prepare`",
+          directory.string());
+  Manifest manifest;
+  read_config(file, manifest);
+  require(manifest.format == 1, "{}: format {}, this program reads format 1; prepare it again",
+          file.string(), manifest.format);
+  return manifest;
+}
+
+void verify(const Manifest& manifest, const fs::path& directory) {
+  for (const auto& entry : manifest.files) {
+    const MappedFile file(directory / entry.file);
+    const std::string found = to_hex(checksum(file.bytes()));
+    require(static_cast<int64_t>(file.bytes().size()) == entry.bytes && found == entry.checksum,
+            "{}: {} bytes with checksum {}, prepared.toml says {} bytes with checksum {}; the file "
+            "was changed or damaged, prepare it again",
+            file.path().string(), file.bytes().size(), found, entry.bytes, entry.checksum);
+  }
+}
+
+std::string summary(const Manifest& manifest) {
+  std::string out = cleaning_table(manifest) + "\n" + corpus_table(manifest) + "\n";
+  for (const auto& vocabulary : manifest.vocabularies) {
+    out += fmt::format("{}: {} symbols ({})\n", vocabulary.file, count(vocabulary.symbols),
+                       fmt::join(vocabulary.languages, ", "));
+  }
+  return out;
+}
+
+}  // namespace residual::data

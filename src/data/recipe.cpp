@@ -1,0 +1,139 @@
+#include "data/recipe.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace residual::data {
+namespace {
+
+LanguagePair parse_pair(const std::string& name) {
+  const size_t dash = name.find('-');
+  const auto is_language = [](std::string_view text) {
+    return !text.empty() && text.size() <= 31 &&
+           std::all_of(text.begin(), text.end(),
+                       [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  };
+  LanguagePair pair{.source = name.substr(0, dash),
+                    .target = dash == std::string::npos ? "" : name.substr(dash + 1)};
+  require(is_language(pair.source) && is_language(pair.target) && pair.source != pair.target,
+          "pairs: expected names like \"en-de\" (two different languages), got \"{}\"", name);
+  return pair;
+}
+
+std::vector<std::string> pair_folders(const std::string& data) {
+  require(fs::is_directory(data),
+          "{}: is not a directory; \"all\" pairs are its folders named "
+          "like en-de; say where the data is with --data",
+          data.empty() ? "data" : data);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(data)) {
+    const std::string name = entry.path().filename();
+    if (entry.is_directory() && !name.starts_with('.') && name.find('-') != std::string::npos) {
+      names.push_back(name);
+    }
+  }
+  require(!names.empty(), "{}: has no folder named like a language pair (en-de)", data);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+void fields(ConfigVisitor& visit, TextOptions& o) {
+  visit("normalize_punctuation", o.normalize_punctuation, "Moses' punctuation normalisation");
+  visit("remove_non_printing", o.remove_non_printing, "a space for every control character");
+  visit.choice("tokenizer", o.tokenizer, {"moses", "none"}, "what parts words from punctuation");
+  visit("aggressive", o.aggressive, "split at hyphens too (tokenizer.perl -a)");
+  visit("escape", o.escape, "write & < > ' \" | [ ] as entities, as Moses does");
+  visit("lowercase", o.lowercase, "after cleaning");
+}
+
+void fields(ConfigVisitor& visit, HeldOutOptions& o) {
+  visit("normalize", o.normalize,
+        "apply normalize_punctuation and remove_non_printing to dev and test files too");
+  visit("straighten_apostrophes", o.straighten_apostrophes,
+        "put ' for the typographic apostrophe in dev and test files");
+}
+
+void fields(ConfigVisitor& visit, SplitOptions& o) {
+  visit("dev_every", o.dev_every,
+        "every so many lines of the training text become dev, instead of dev files; 0: none",
+        {.min = 0});
+}
+
+void fields(ConfigVisitor& visit, SubwordOptions& o) {
+  visit.choice("kind", o.kind, {"bpe", "sentencepiece-unigram", "sentencepiece-bpe", "none"},
+               "how words are cut; bpe is subword-nmt's");
+  visit("joint", o.joint, "one model for all languages, else one for each");
+  visit("merges", o.merges, "bpe: merge operations to learn", {.min = 1});
+  visit("min_frequency", o.min_frequency, "bpe: learning stops below this pair frequency",
+        {.min = 1});
+  visit("vocabulary_size", o.vocabulary_size, "sentencepiece: pieces to learn", {.min = 4});
+  visit("character_coverage", o.character_coverage,
+        "sentencepiece: share of the text's characters that get a piece", {.min = 0.9, .max = 1});
+}
+
+void fields(ConfigVisitor& visit, VocabularyOptions& o) {
+  visit("joined", o.joined, "one vocabulary for all languages, else one for each side");
+  visit("threshold", o.threshold, "symbols seen fewer times are unknown", {.min = 0});
+  visit("max_symbols", o.max_symbols, "keep so many, special symbols included; 0: all", {.min = 0});
+  visit("multiple", o.multiple, "fill up to a multiple of this with symbols of no use", {.min = 1});
+  visit("language_tags", o.language_tags,
+        "add <2xx> for each target language, to be put before the source");
+}
+
+void fields(ConfigVisitor& visit, Recipe& o) {
+  visit("description", o.description, "what this is a recipe for");
+  visit("data", o.data, "the directory that the names below are in, as `residual fetch` fills it");
+  visit("pairs", o.pairs,
+        "language pairs, source first: [\"en-de\"]; [\"all\"]: the folders of the data named so");
+  visit("train", o.train,
+        "what stands before .<language> in the names of the training files, or .tsv files; {pair} "
+        "stands for the pair's name");
+  visit("dev", o.dev, "the same for the text that a run is validated on");
+  visit("test", o.test, "the same for the text that it is tested on");
+  visit("tsv_columns", o.tsv_columns, "which columns of .tsv files are source and target");
+  visit("both_directions", o.both_directions, "write a corpus for the other direction too");
+  visit.table("text", o.text, "from raw text to words");
+  visit.table("held_out", o.held_out, "how dev and test files differ from training text");
+  visit.table("clean", o.clean, "which training pairs are dropped");
+  visit.table("split", o.split, "dev from training text");
+  visit.table("subwords", o.subwords, "from words to pieces");
+  visit.table("vocabulary", o.vocabulary, "from pieces to ids, by fairseq's rules");
+}
+
+std::vector<LanguagePair> language_pairs(const Recipe& recipe) {
+  const bool all = recipe.pairs == std::vector<std::string>{"all"};
+  std::vector<LanguagePair> pairs;
+  for (const auto& name : all ? pair_folders(recipe.data) : recipe.pairs) {
+    pairs.push_back(parse_pair(name));
+    const auto same = [&](const LanguagePair& other) {
+      return (other.source == pairs.back().source && other.target == pairs.back().target) ||
+             (other.source == pairs.back().target && other.target == pairs.back().source);
+    };
+    require(std::none_of(pairs.begin(), pairs.end() - 1, same),
+            "pairs: \"{}\" is there twice; use both_directions for the other direction", name);
+  }
+  return pairs;
+}
+
+void check(const Recipe& o) {
+  require(!o.pairs.empty(),
+          "pairs: no language pair; give one, such as pairs = [\"en-de\"], or "
+          "--source-lang and --target-lang");
+  require(!o.train.empty(), "train: no training text");
+  require(o.tsv_columns.size() == 2 && std::min(o.tsv_columns[0], o.tsv_columns[1]) >= 1,
+          "tsv_columns: expected two column numbers, counted from 1");
+  require(o.split.dev_every != 1, "split.dev_every: 1 would leave nothing to train on");
+  require(o.split.dev_every == 0 || o.dev.empty(),
+          "dev and split.dev_every exclude each other; set dev = [] to split");
+  const bool several = o.pairs.size() > 1 || o.pairs[0] == "all" || o.both_directions;
+  require(o.vocabulary.joined || !several,
+          "vocabulary.joined: several directions need one joined vocabulary");
+  require(o.clean.max_words >= o.clean.min_words,
+          "clean.max_words: {} is less than clean.min_words, {}", o.clean.max_words,
+          o.clean.min_words);
+}
+
+}  // namespace residual::data
