@@ -1,0 +1,35 @@
+#include "text/abbreviations.h"
+
+#include <toml++/toml.h>
+
+namespace residual::text {
+
+extern const std::string_view abbreviations_toml;
+
+namespace {
+
+const toml::table& all() {
+  static const toml::table table = toml::parse(abbreviations_toml);
+  return table;
+}
+
+}  // namespace
+
+Abbreviations::Abbreviations(const std::string& language) {
+  const auto own = all()[know(language) ? language : "en"];
+  const auto add = [&](const char* key, Stop stop) {
+    for (const auto& word : *own[key].as_array()) stops_.emplace(*word.value<std::string>(), stop);
+  };
+  add("always", Stop::belongs_to_word);
+  add("before_number", Stop::belongs_before_number);
+}
+
+std::vector<std::string> Abbreviations::languages() {
+  std::vector<std::string> names;
+  for (const auto& [name, words] : all()) names.emplace_back(name.str());
+  return names;
+}
+
+bool Abbreviations::know(const std::string& language) { return all().contains(language); }
+
+}  // namespace residual::text
