@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace residual::metrics {
+
+// Lines are well-formed UTF-8 without '\n'.
+using Lines = std::vector<std::string>;
+using References = std::vector<Lines>;  // [reference][line]; every one as long as the hypotheses
+
+// What a score is computed from: one row of counts per sentence, whose sums give the corpus score.
+// Resampling a test set is resampling rows.
+class Statistics {
+ public:
+  Statistics(size_t rows, size_t width) : width_(width), values_(rows * width) {}
+  size_t rows() const { return values_.size() / width_; }
+  size_t width() const { return width_; }
+  std::span<double> row(size_t i) { return {values_.data() + i * width_, width_}; }
+  std::span<const double> row(size_t i) const { return {values_.data() + i * width_, width_}; }
+  std::vector<double> sum() const;  // in order of rows
+
+ private:
+  size_t width_;
+  std::vector<double> values_;
+};
+
+// How a score came about, as sacreBLEU writes it: "nrefs:1|case:mixed|...|version:2.6.0".
+class Signature {
+ public:
+  struct Field {
+    std::string key, abbreviation, value;
+  };
+  explicit Signature(std::vector<Field> fields) : fields_(std::move(fields)) {}
+  std::string text(bool abbreviated = false) const;
+  const std::vector<Field>& fields() const { return fields_; }
+
+ private:
+  std::vector<Field> fields_;
+};
+
+// The resampling that belongs to a signature; 0 means none.
+struct Trials {
+  int64_t bootstrap = 0;
+  int64_t randomisation = 0;
+  uint64_t seed = 0;
+};
+
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  virtual std::string name() const = 0;  // "BLEU", "chrF2++"
+  virtual Statistics statistics(std::span<const std::string> hypotheses,
+                                const References& references) const = 0;
+  virtual double score(std::span<const double> sums) const = 0;
+  // The same in single precision, the arithmetic of sacreBLEU's bootstrap.
+  virtual double score(std::span<const float> sums) const = 0;
+  // Whether that single-precision score is itself a float: NumPy then averages in floats.
+  virtual bool scores_in_float() const { return true; }
+  // What follows the score in a report; may be empty.
+  virtual std::string details(std::span<const double> /*sums*/) const { return ""; }
+  virtual Signature signature(size_t references, const Trials& trials = {}) const = 0;
+};
+
+// The version of sacreBLEU whose scores and signatures these are.
+inline constexpr std::string_view kSacrebleuVersion = "2.6.0";
+
+// Fields common to all metrics around those of one.
+Signature make_signature(size_t references, const Trials& trials,
+                         std::vector<Signature::Field> fields);
+
+// Throws Error unless there is a reference and each has as many lines as the hypotheses.
+void require_parallel(std::span<const std::string> hypotheses, const References& references);
+
+// One score per sentence.
+std::vector<double> sentence_scores(const Metric& metric, const Statistics& statistics);
+
+}  // namespace residual::metrics

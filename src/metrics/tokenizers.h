@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace residual::metrics {
+
+// How BLEU cuts a line into words.
+enum class Tokenizer {
+  none,       // at white space only
+  v13a,       // mteval-v13a: ASCII punctuation, WMT's choice
+  intl,       // mteval-v14's international mode: Unicode punctuation and symbols
+  character,  // every character that is not white space
+  zh,         // every Chinese character, and 13a between them
+};
+
+// The names sacreBLEU's signatures use: none, 13a, intl, char, zh.
+std::string_view name_of(Tokenizer tokenizer);
+const std::vector<std::string>& tokenizer_names();
+Tokenizer tokenizer_named(std::string_view name);
+
+// The line with white space between its words.
+std::string tokenize(Tokenizer tokenizer, std::string_view line);
+
+// Tercom's normalisation.
+struct TercomOptions {
+  bool normalized = false;      // separate punctuation, undo XML escapes
+  bool no_punct = false;        // drop punctuation
+  bool asian_support = false;   // let the two above treat Chinese and Japanese too
+  bool case_sensitive = false;  // else lower-case first
+};
+
+std::string tercom_tokenize(const TercomOptions& options, std::string_view line);
+
+}  // namespace residual::metrics
