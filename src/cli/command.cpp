@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace residual::cli {
 
@@ -29,6 +30,14 @@ void add_line_options(CLI::App& command, text::TransformLines& files) {
           "--replace-invalid", [&files] { files.invalid = text::Invalid::replace; },
           "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
       ->group("Input and output");
+}
+
+void write_result(const fs::path& output, std::string_view content) {
+  if (output == "-") {
+    FileSystem::real().write(STDOUT_FILENO, "standard output", content);
+  } else {
+    replace_file(output, content);
+  }
 }
 
 }  // namespace residual::cli

@@ -18,7 +18,18 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 // [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
 void add_line_options(CLI::App& command, text::TransformLines& files);
 
+// Puts a whole result into a file, which appears complete, or on standard output ("-").
+void write_result(const fs::path& output, std::string_view content);
+
 void add_version(CLI::App& root);
 void add_completions(CLI::App& root);
+void add_bpe(CLI::App& root);
+void add_vocabulary(CLI::App& root);
+void add_detokenize(CLI::App& root);
+void add_normalize(CLI::App& root);
+void add_score(CLI::App& root);
+void add_tokenize(CLI::App& root);
+void add_fetch(CLI::App& root);
+void add_prepare(CLI::App& root);
 
 }  // namespace residual::cli

@@ -53,6 +53,14 @@ int run(int argc, char** argv) {
   add_global_options(root);
   add_version(root);
   add_completions(root);
+  add_bpe(root);
+  add_vocabulary(root);
+  add_normalize(root);
+  add_tokenize(root);
+  add_detokenize(root);
+  add_fetch(root);
+  add_prepare(root);
+  add_score(root);
   root.require_subcommand(0, 1);
   try {
     root.parse(argc, argv);
@@ -78,4 +86,10 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace residual::cli
 
-int main(int argc, char** argv) { return residual::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return residual::cli::run(argc, argv);
+  } catch (...) {  // only what reporting an error threw: nothing is left to report it with
+    return 1;
+  }
+}

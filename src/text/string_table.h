@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace residual::text {
+
+// Strings numbered 0, 1, 2, ... in the order they were first added. Open addressing; the bytes lie
+// end to end in one buffer. Copies are independent.
+class StringTable {
+ public:
+  static constexpr uint32_t kAbsent = UINT32_MAX;
+
+  uint32_t add(std::string_view string);            // its number, old or new
+  uint32_t find(std::string_view string) const;     // kAbsent if never added
+  std::string_view operator[](uint32_t id) const {  // valid until the next add()
+    return std::string_view(bytes_).substr(begins_[id], begins_[id + 1] - begins_[id]);
+  }
+  uint32_t size() const { return static_cast<uint32_t>(begins_.size() - 1); }
+  size_t bytes() const { return bytes_.size(); }
+  void clear();  // keeps the memory
+
+ private:
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t id = kAbsent;
+  };
+
+  size_t slot_of(std::string_view string, uint32_t hash) const;
+  void grow();
+
+  std::vector<Slot> slots_ = std::vector<Slot>(16);
+  std::vector<size_t> begins_{0};
+  std::string bytes_;
+};
+
+}  // namespace residual::text

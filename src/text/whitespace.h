@@ -1,0 +1,72 @@
+#pragma once
+
+#include <string_view>
+
+#include "text/unicode.h"
+
+// White space and line ends as Python sees them: what subword-nmt and fairseq split at.
+namespace residual::text {
+
+// str.isspace(), the same set as \s of Python's re: Unicode's bidirectional classes B, S and WS
+// plus category Zs.
+constexpr bool is_whitespace(char32_t c) {
+  if (c < 0x80) return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20);
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+// Bytes of the white space that starts at `at`; 0 if none does. REQUIRES: well-formed UTF-8.
+inline size_t whitespace_at(std::string_view text, size_t at) {
+  const size_t start = at;
+  return is_whitespace(next_code_point(text, at)) ? at - start : 0;
+}
+
+// Where the code point starts that ends before `at`. REQUIRES: at > 0, well-formed UTF-8.
+inline size_t previous_code_point(std::string_view text, size_t at) {
+  do --at;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
+  return at;
+}
+
+// str.rstrip()
+inline std::string_view without_trailing_whitespace(std::string_view text) {
+  while (!text.empty()) {
+    const size_t last = previous_code_point(text, text.size());
+    if (whitespace_at(text, last) == 0) break;
+    text = text.substr(0, last);
+  }
+  return text;
+}
+
+// str.split(): body(token) for each run of anything but white space.
+template <class Body>
+void for_each_token(std::string_view line, Body&& body) {
+  size_t start = 0;
+  for (size_t at = 0; at < line.size();) {
+    const auto byte = static_cast<unsigned char>(line[at]);
+    if (byte > ' ' && byte < 0x80) {
+      ++at;
+      continue;
+    }
+    const size_t before = at;
+    if (!is_whitespace(next_code_point(line, at))) continue;
+    if (before > start) body(line.substr(start, before - start));
+    start = at;
+  }
+  if (start < line.size()) body(line.substr(start));
+}
+
+// Bytes of the character that starts at `at` if Python's text streams (codecs.StreamReader, by
+// str.splitlines) end a line after it, else 0. REQUIRES: well-formed UTF-8.
+inline size_t line_end_at(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const unsigned lead = byte(at);
+  if ((lead >= 0x0A && lead <= 0x0D) || (lead >= 0x1C && lead <= 0x1E)) return 1;
+  if (lead == 0xC2 && byte(at + 1) == 0x85) return 2;
+  if (lead == 0xE2 && byte(at + 1) == 0x80 && (byte(at + 2) & 0xFE) == 0xA8) return 3;
+  return 0;
+}
+
+}  // namespace residual::text
