@@ -1,0 +1,79 @@
+// residual vocabulary: symbols and their ids, as fairseq's dict.txt.
+
+#include "text/vocabulary.h"
+
+#include <memory>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "cli/command.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  std::vector<fs::path> inputs{"-"};
+  fs::path output = "-";
+  text::Invalid invalid = text::Invalid::refuse;
+  text::VocabularyRules rules;
+};
+
+void build(const Options& o) {
+  text::VocabularyBuilder builder;
+  builder.merge(text::count_words(o.inputs, o.invalid, text::VocabularyBuilder::count_line));
+  const text::Vocabulary vocabulary = builder.finish(o.rules);
+  log::info("{} symbols", format_count(static_cast<uint64_t>(vocabulary.size())));
+  write_result(o.output, vocabulary.format());
+}
+
+void add_build(CLI::App& parent) {
+  auto* command = add_command(
+      parent, "build", "count the symbols of text; the vocabulary goes to standard output",
+      {"residual vocabulary build train.bpe.en > dict.en.txt",
+       "# joined: one vocabulary for both languages",
+       "residual vocabulary build train.bpe.en train.bpe.de --output dict.txt"});
+  auto o = std::make_shared<Options>();
+  command->add_option("input", o->inputs, "text, symbols separated by white space")
+      ->type_name("FILE")
+      ->default_str("-")
+      ->group("Input and output");
+  command->add_option("-o,--output", o->output, "where the vocabulary goes; - is standard output")
+      ->capture_default_str()
+      ->type_name("FILE")
+      ->group("Input and output");
+  command
+      ->add_flag_callback(
+          "--replace-invalid", [o] { o->invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group("Input and output");
+  command->add_option("--threshold", o->rules.threshold, "leave out symbols with a smaller count")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Vocabulary");
+  command
+      ->add_option("--max-words", o->rules.max_words,
+                   "keep the most frequent, so that there are at most N ids with the four special "
+                   "symbols, before padding; -1: all")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group("Vocabulary");
+  command
+      ->add_option("--multiple", o->rules.multiple,
+                   "add made-up words until the number of ids is a multiple of N")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 20))
+      ->type_name("N")
+      ->group("Vocabulary");
+  command->callback([o] { build(*o); });
+}
+
+}  // namespace
+
+void add_vocabulary(CLI::App& root) {
+  auto* vocabulary =
+      add_command(root, "vocabulary", "symbols and their ids, as fairseq's dict.txt");
+  vocabulary->require_subcommand(1);
+  add_build(*vocabulary);
+}
+
+}  // namespace residual::cli
