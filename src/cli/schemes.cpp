@@ -1,0 +1,103 @@
+// residual schemes: the residual schemes, their equations, parameters and papers.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+#include "cli/command.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+
+namespace residual::cli {
+namespace {
+
+using schemes::Listing;
+
+struct Options {
+  std::string name;  // "": all
+  int layers = 6;
+  int64_t width = 512;
+  bool json = false;
+};
+
+// Parameters of both stacks besides the blocks' own.
+int64_t parameter_count(const std::string& name, const Options& options) {
+  Listing listing(options.width);
+  schemes::make(
+      listing,
+      {.side = schemes::Side::encoder, .layers = options.layers, .other_layers = options.layers},
+      {.name = name});
+  Listing decoder(options.width);
+  schemes::make(decoder,
+                {.side = schemes::Side::decoder,
+                 .layers = options.layers,
+                 .other_layers = options.layers,
+                 .blocks_per_layer = 3},
+                {.name = name});
+  int64_t count = 0;
+  for (const auto* list : {&listing, &decoder}) {
+    for (const auto& parameter : list->parameters()) count += parameter.size;
+  }
+  return count;
+}
+
+void print(const Options& options) {
+  nlohmann::json all = nlohmann::json::array();
+  if (!options.name.empty()) schemes::find<Listing>(options.name);
+  for (const auto& entry : schemes::registry<Listing>()) {
+    if (!options.name.empty() && entry.name != options.name) continue;
+    const int64_t count = parameter_count(entry.name, options);
+    if (options.json) {
+      all.push_back({{"name", entry.name},
+                     {"paper", entry.paper},
+                     {"variants", entry.variants},
+                     {"equations", entry.equations},
+                     {"parameters", entry.parameters},
+                     {"parameter_count", count}});
+      continue;
+    }
+    fmt::print("{:<12}{}\n", entry.name, entry.paper);
+    for (const auto& equation : entry.equations) fmt::print("{:12}{}\n", "", equation);
+    fmt::print("{:12}parameters per stack: {}; E{}D{} of width {}: {}\n", "", entry.parameters,
+               options.layers, options.layers, options.width,
+               format_count(static_cast<uint64_t>(count)));
+    if (!entry.variants.empty()) {
+      fmt::print("{:12}variants: {}\n", "", fmt::join(entry.variants, ", "));
+    }
+    fmt::print("\n");
+  }
+  if (options.json) {
+    fmt::print("{}\n", all.dump(2));
+  } else if (options.name.empty()) {
+    fmt::print("x enters block f, x' leaves it; LN is LayerNorm; N blocks, L layers, width d.\n");
+  }
+}
+
+}  // namespace
+
+void add_schemes(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "schemes", "list the residual schemes with their equations",
+                  {"residual schemes", "residual schemes resi-dual --layers 12 --width 256",
+                   "residual schemes --json"});
+  const auto options = std::make_shared<Options>();
+  command->add_option("name", options->name, "only this one")
+      ->type_name("NAME")
+      ->group("What is shown");
+  command->add_option("--layers", options->layers, "layers per stack, for the parameter count")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->type_name("L")
+      ->group("What is shown");
+  command->add_option("--width", options->width, "model width, for the parameter count")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536))
+      ->type_name("D")
+      ->group("What is shown");
+  command->add_flag("--json", options->json, "as JSON")->group("What is shown");
+  command->callback([options] { print(*options); });
+}
+
+}  // namespace residual::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "schemes/scheme.h"
+
+namespace residual::schemes {
+
+// Pre-LN: Xiong et al. 2020, arXiv:2002.04745.
+//
+//   x_{k+1} = x_k + f_k(LN(x_k))
+//   y       = LN(x_{N+1})
+template <class A>
+class PreLn final : public Scheme<A> {
+ public:
+  using Tensor = typename A::Tensor;
+
+  PreLn(A& a, const Stack& stack)
+      : norm_(norms(a, stack.blocks())), final_norm_(a.norm("final_norm", kNormEpsilon)) {}
+
+  Tensor forward(Tensor x, const Blocks<A>& f) const override {
+    for (int k = 0; k < f.size(); ++k) x = add(x, f(k, norm_[k](x)));
+    return final_norm_(x);
+  }
+
+ private:
+  std::vector<typename A::Norm> norm_;
+  typename A::Norm final_norm_;
+};
+
+}  // namespace residual::schemes

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <tuple>
+#include <vector>
+
+#include "schemes/options.h"
+#include "schemes/scheme.h"
+
+namespace residual::schemes {
+
+// ResiDual: Xie et al. 2023, arXiv:2304.14802, section 2.2.
+//
+//   x_{k+1} = LN(x_k + f_k(x_k))      what the next block sees, as in Post-LN
+//   d_{k+1} = d_k + eta f_k(x_k)      the dual stream; no block ever sees it
+//   y       = x_{N+1} + LN(d_{N+1})
+//
+// The paper leaves d_1 open; the authors' code starts both streams at the embedding, scaled by eta
+// for the dual one, and gives the final norm an epsilon of 1e-7. Since LN(eta d) = LN(d) but for
+// epsilon, eta only keeps a float16 dual stream from overflowing (appendix G.3). f is one tensor:
+// the same dropout reaches both streams.
+template <class A>
+class ResiDual final : public Scheme<A> {
+ public:
+  using Tensor = typename A::Tensor;
+
+  ResiDual(A& a, const Stack& stack, const Options& options)
+      : norm_(norms(a, stack.blocks())),
+        dual_norm_(a.norm("dual_norm", kDualEpsilon)),
+        eta_(options.eta),
+        start_(options.dual_from_zero ? 0 : options.eta),
+        output_scale_(options.output_scale) {}
+
+  Tensor forward(Tensor x, const Blocks<A>& f) const override {
+    Tensor d = scale(x, start_);
+    for (int k = 0; k < f.size(); ++k) std::tie(x, d) = norm_[k].add_both(x, d, f(k, x), eta_);
+    return add(dual_norm_(d), output_scale_, x);
+  }
+
+ private:
+  static constexpr double kDualEpsilon = 1e-7;
+
+  std::vector<typename A::Norm> norm_;
+  typename A::Norm dual_norm_;
+  double eta_, start_, output_scale_;
+};
+
+}  // namespace residual::schemes

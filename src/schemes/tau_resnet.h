@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cmath>
+
+#include "schemes/scheme.h"
+
+namespace residual::schemes {
+
+// tau-ResNet: Zhang et al. 2019, arXiv:1903.07120.
+//
+//   x_{k+1} = x_k + tau f_k(x_k)      tau = 1 / sqrt(N), N blocks
+//   y       = x_{N+1}
+template <class A>
+class TauResNet final : public Scheme<A> {
+ public:
+  using Tensor = typename A::Tensor;
+
+  TauResNet(A&, const Stack& stack) : tau_(1 / std::sqrt(stack.blocks())) {}
+
+  Tensor forward(Tensor x, const Blocks<A>& f) const override {
+    for (int k = 0; k < f.size(); ++k) x = add(x, tau_, f(k, x));
+    return x;
+  }
+
+ private:
+  double tau_;
+};
+
+}  // namespace residual::schemes
