@@ -194,8 +194,6 @@ Batch Batcher::get(BatchPosition position) {
   const BatchInput& input = inputs_[planned.corpus];
   Batch batch;
   batch.corpus = static_cast<int>(planned.corpus);
-  batch.source.reserve(static_cast<size_t>(options_.max_tokens));
-  batch.target.reserve(static_cast<size_t>(options_.max_tokens));
   batch.source_offsets.reserve(planned.size + 1);
   batch.target_offsets.reserve(planned.size + 1);
   batch.source_offsets.push_back(0);

@@ -44,11 +44,9 @@ class Cells {
   uint64_t source_scale_, target_scale_;
 };
 
-// The kept pairs, cell by cell in ascending order, and where each cell ends.
-std::pair<std::vector<uint32_t>, std::vector<size_t>> sort_by_cell(const Corpus& corpus,
-                                                                   const BatchLimits& limits,
-                                                                   const Cells& cell_of) {
-  std::vector<size_t> ends(kCells + 1);
+// The kept pairs, cell by cell in ascending order; `ends` are those of the cells.
+Composition sort_by_cell(const Corpus& corpus, const BatchLimits& limits, const Cells& cell_of) {
+  std::vector<uint64_t> ends(kCells + 1);
   const auto each_kept = [&](auto&& use) {
     for (int64_t pair = 0; pair < corpus.size(); ++pair) {
       const Corpus::Lengths at = limits.lengths(corpus, pair);
@@ -142,16 +140,16 @@ std::vector<uint64_t> cut_by_padded_tokens(const Corpus& corpus, const BatchLimi
 Composition compose_by_length(const Corpus& corpus, const BatchLimits& limits, uint64_t seed,
                               uint64_t stream) {
   const Cells cell_of(Random(seed, stream | (kCells - 1)));  // a cell that no length reaches
-  auto [pairs, ends] = sort_by_cell(corpus, limits, cell_of);
-  const std::span<uint32_t> all(pairs);
+  Composition made = sort_by_cell(corpus, limits, cell_of);
+  const std::span<uint32_t> pairs(made.pairs);
   parallel_for(kCells, kSide, [&](int64_t first, int64_t last) {
     for (size_t cell = static_cast<size_t>(first); cell < static_cast<size_t>(last); ++cell) {
-      const size_t begin = cell == 0 ? 0 : ends[cell - 1];
-      Random(seed, stream | cell).shuffle(all.subspan(begin, ends[cell] - begin));
+      const size_t begin = cell == 0 ? 0 : made.ends[cell - 1];
+      Random(seed, stream | cell).shuffle(pairs.subspan(begin, made.ends[cell] - begin));
     }
   });
-  std::vector<uint64_t> batches = cut_by_tokens(corpus, limits, pairs);
-  return {std::move(pairs), std::move(batches)};
+  made.ends = cut_by_tokens(corpus, limits, pairs);
+  return made;
 }
 
 Composition compose_as_fairseq(const Corpus& corpus, const BatchLimits& limits, uint32_t seed,

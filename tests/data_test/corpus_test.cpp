@@ -18,8 +18,10 @@ using test::write_corpus;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// Without the syncs of replace_file, which thousands of damaged files would wait for.
+// Without the syncs of replace_file, which thousands of damaged files would wait for. Removed
+// first, because some file systems sync what overwrites a file.
 void write_bytes(const fs::path& path, const std::string& bytes) {
+  fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
