@@ -101,24 +101,22 @@ bool is_finnish_ending(std::string_view word) {
 }
 
 // " line " without " @-@ " and entities.
-void unescape(std::string_view line, std::string& out) {
+void unescape(std::string_view line, std::string& padded, std::string& out) {
   constexpr std::string_view kHyphen = " @-@ ";
-  const std::string padded = " " + std::string(line) + " ";
+  padded.assign(1, ' ').append(line).append(1, ' ');
   const std::string_view text = padded;
   out.clear();
   for (size_t at = 0; at < text.size();) {
-    const size_t special = std::min(text.find_first_of(" &", at), text.size());
-    out += text.substr(at, special - at);
-    at = special;
-    if (at == text.size()) break;
     const auto rest = text.substr(at);
-    if (rest.starts_with(kHyphen)) {
+    if (rest[0] == ' ' && rest.starts_with(kHyphen)) {
       out += '-';
       at += kHyphen.size();
       continue;
     }
-    const auto entity = std::find_if(kEntities.begin(), kEntities.end(),
-                                     [&](const Entity& e) { return rest.starts_with(e.name); });
+    const auto entity =
+        rest[0] == '&' ? std::find_if(kEntities.begin(), kEntities.end(),
+                                      [&](const Entity& e) { return rest.starts_with(e.name); })
+                       : kEntities.end();
     const bool found = entity != kEntities.end();
     out += found ? entity->character : rest[0];
     at += found ? entity->name.size() : 1;
@@ -222,9 +220,9 @@ void Detokenizer::operator()(std::string_view line, std::string& out) const {
     out += line;
     return;
   }
-  thread_local std::string text;
+  thread_local std::string padded, text;
   thread_local Words words;
-  unescape(line, text);
+  unescape(line, padded, text);
   split(text, words);
   Joiner joiner{.out = out, .start = out.size()};
   for (size_t i = 0; i < words.size(); ++i) {

@@ -1,0 +1,67 @@
+// residual normalize: brings punctuation to one form, and two further steps that the Moses scripts
+// have for cleaning text.
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/language.h"
+#include "text/normalizer.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  text::TransformLines files{.progress = "normalize"};
+  std::string language = "en";
+  bool punctuation = true;
+  bool remove_non_printing = false;
+  bool lowercase = false;
+};
+
+text::LineTransform transform(const Options& o) {
+  std::vector<text::LineTransform> steps;
+  if (o.punctuation) steps.emplace_back(text::PunctuationNormalizer(o.language));
+  if (o.remove_non_printing) steps.emplace_back(text::remove_non_printing);
+  if (o.lowercase) steps.emplace_back(text::lowercase);
+  return [steps, from = std::string(), to = std::string()](std::string_view line,
+                                                           std::string& out) mutable {
+    from = line;
+    for (const auto& step : steps) {
+      to.clear();
+      step(from, to);
+      std::swap(from, to);
+    }
+    out += from;
+  };
+}
+
+void run(const Options& o) {
+  if (o.punctuation) warn_of_unknown_language(o.language, "the general ones");
+  text::transform_lines(o.files, [&] { return transform(o); });
+}
+
+}  // namespace
+
+void add_normalize(CLI::App& root) {
+  auto* command = add_command(
+      root, "normalize", "bring punctuation to one form, as Moses does",
+      {"echo '„Hallo“ – sagte er …' | residual normalize --lang de",
+       "# what the WMT recipes do before tokenising",
+       "echo '« Oui »' | residual normalize --lang fr --remove-non-printing", "# lower-case only",
+       "echo 'ÀÉ' | residual normalize --no-punctuation --lowercase"});
+  const auto o = std::make_shared<Options>();
+  add_language_option(*command, o->language);
+  command
+      ->add_flag_callback(
+          "--no-punctuation", [o] { o->punctuation = false; }, "leave punctuation as it is")
+      ->group("Rules");
+  command
+      ->add_flag("--remove-non-printing", o->remove_non_printing,
+                 "then put a space for each control, format, private or unassigned character")
+      ->group("Rules");
+  command->add_flag("--lowercase", o->lowercase, "then lower-case everything")->group("Rules");
+  add_line_options(*command, o->files);
+  command->callback([o] { run(*o); });
+}
+
+}  // namespace residual::cli
