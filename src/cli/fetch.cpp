@@ -1,0 +1,118 @@
+// residual fetch: parallel text from its publishers.
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/progress.h"
+#include "cli/command.h"
+#include "data/sources.h"
+
+namespace residual::cli {
+namespace {
+
+fs::path default_downloads(const fs::path& output) {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) {
+    return fs::path(cache) / "residual";
+  }
+  if (const char* home = std::getenv("HOME"); home && *home) {
+    return fs::path(home) / ".cache/residual";
+  }
+  return fs::absolute(output).parent_path() / "downloads";
+}
+
+void print_sources() {
+  for (const data::Source& source : data::sources()) {
+    fmt::print("{}\n  {}\n  languages: {}\n  download: {}\n  licence: {}\n", source.name,
+               source.summary, source.languages, source.size, source.licence);
+  }
+}
+
+void run(data::FetchOptions options, bool list) {
+  if (list) return print_sources();
+  if (options.source.empty()) throw CLI::RequiredError("SOURCE");
+  if (options.output.empty()) throw CLI::RequiredError("--output");
+  if (options.downloads.empty()) options.downloads = default_downloads(options.output);
+  for (const auto& file : data::fetch(options)) {
+    fmt::print("{}\t{}\n", (options.output / file.path).string(), file.lines);
+  }
+}
+
+void add_options(CLI::App& command, data::FetchOptions& options) {
+  const std::string main = "What and where to", network = "Network", debian = "Debian";
+  command.add_option("source", options.source, "one of those that --list shows")
+      ->type_name("SOURCE")
+      ->group(main);
+  command
+      .add_option("--pair", options.pairs, "languages, like en-de; the source's own unless given")
+      ->type_name("PAIR")
+      ->allow_extra_args(false)
+      ->group(main);
+  command.add_option("-o,--output", options.output, "directory to make")
+      ->type_name("DIR")
+      ->group(main);
+  command.add_flag("--force", options.force, "replace the directory if it exists")->group(main);
+
+  command
+      .add_option("--downloads", options.downloads,
+                  "where downloads are kept; $XDG_CACHE_HOME/residual or ~/.cache/residual "
+                  "unless given")
+      ->type_name("DIR")
+      ->group(network);
+  command
+      .add_option("--mirror", options.mirror,
+                  "take files from here: replaces http://host of every address; for debian, the "
+                  "archive to use instead of this machine's apt sources")
+      ->type_name("URL")
+      ->group(network);
+  command
+      .add_flag(
+          "--no-verify", [&options](int64_t) { options.verify = false; },
+          "take downloads whatever their size and checksum")
+      ->group(network);
+
+  command.add_option("--collection", options.collection, "descriptions, gettext or libreoffice")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group(debian);
+  command
+      .add_option("--package", options.packages,
+                  "source package whose message catalogues gettext reads; several may be given")
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->group(debian);
+  command.add_option("--suite", options.suite, "suite on the --mirror")
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group(debian);
+  command.add_option("--dev", options.dev, "sentence pairs of dev")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(debian);
+  command.add_option("--test", options.test, "sentence pairs of test")
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(debian);
+}
+
+}  // namespace
+
+void add_fetch(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "fetch", "Get parallel text: train, dev and test, one sentence per line",
+                  {"residual fetch --list", "# package descriptions, from Debian's own archive",
+                   "residual fetch debian --pair en-de --output data/debian-en-de",
+                   "# the user interface and help of an office suite",
+                   "residual fetch debian --pair en-fr --collection libreoffice -o data/office",
+                   "residual fetch iwslt14 --output data/iwslt14",
+                   "residual fetch opus100 --pair en-de --pair en-fr --output data/opus100"});
+  auto options = std::make_shared<data::FetchOptions>();
+  auto list = std::make_shared<bool>(false);
+  add_options(*command, *options);
+  command->add_flag("--list", *list, "print the known sources, their languages, sizes, licences")
+      ->group("What and where to");
+  command->callback([options, list] { run(*options, *list); });
+}
+
+}  // namespace residual::cli

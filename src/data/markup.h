@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+
+namespace residual::data {
+
+void remove_all(std::string& text, std::string_view part);
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
+// Writes the sentences of NIST-style files (one `<seg id="1"> ... </seg>` per line) one after the
+// other, without their tags and the blanks at their ends, with typographic apostrophes (U+2019)
+// as ': what fairseq's data scripts do to a test set before they tokenise it.
+void write_segments(const std::vector<fs::path>& inputs, const fs::path& output);
+
+// The sentence of such a line.
+std::string segment_text(std::string_view line);
+
+// Without <tags>, with &amp; and its like as the characters they mean. What only looks like a tag
+// ("a < b", "<>") stays.
+std::string without_tags(std::string_view text);
+
+// Every run of ASCII white space as one blank, none at the ends.
+std::string with_single_blanks(std::string_view text);
+
+}  // namespace residual::data

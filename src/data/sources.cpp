@@ -1,0 +1,201 @@
+#include "data/sources.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <tuple>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "data/download.h"
+
+namespace residual::data {
+namespace {
+
+constexpr std::string_view kScratch = ".scratch";
+
+bool is_language(std::string_view code) {
+  const auto letters = [](std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c); });
+  };
+  const size_t region = std::min(code.find_first_of("_@"), code.size());
+  return region >= 2 && region <= 3 && letters(code.substr(0, region)) &&
+         (region == code.size() || (region + 1 < code.size() && letters(code.substr(region + 1))));
+}
+
+uint64_t count_lines(const fs::path& path) {
+  const MappedFile file(path);
+  const std::string_view bytes = file.bytes();
+  const auto ends = static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
+  return ends + (!bytes.empty() && bytes.back() != '\n' ? 1 : 0);
+}
+
+// All files below a directory, by relative path.
+std::vector<fs::path> files_below(const fs::path& directory) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) paths.push_back(fs::relative(entry.path(), directory));
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// train.de and train.en are the two sides of the same lines.
+void require_parallel(const std::vector<FetchedSet::File>& files) {
+  for (size_t i = 1; i < files.size(); ++i) {
+    const fs::path a = files[i - 1].path, b = files[i].path;
+    const bool sides = a.parent_path() == b.parent_path() && a.stem() == b.stem();
+    require(!sides || files[i - 1].lines == files[i].lines,
+            "{} has {} lines, {} has {}: they are not parallel; is a download damaged?", a.string(),
+            files[i - 1].lines, b.string(), files[i].lines);
+  }
+}
+
+toml::array to_toml(const std::vector<std::string>& values) {
+  toml::array out;
+  for (const auto& value : values) out.push_back(value);
+  return out;
+}
+
+}  // namespace
+
+LanguagePair parse_pair(std::string_view text) {
+  const size_t dash = std::min(text.find('-'), text.size());
+  LanguagePair pair{.source = std::string(text.substr(0, dash)),
+                    .target = std::string(text.substr(std::min(dash + 1, text.size())))};
+  require(is_language(pair.source) && is_language(pair.target) && pair.source != pair.target,
+          "\"{}\" is not a pair of languages; write it like en-de or pt_BR-en", text);
+  return pair;
+}
+
+LanguagePair only_pair(const FetchOptions& options) {
+  require(options.pairs.size() == 1, "{}: takes one --pair, {} came; run it once for each",
+          options.source, options.pairs.size());
+  return parse_pair(options.pairs.front());
+}
+
+LanguagePair only_pair(const FetchOptions& options, std::string_view a, std::string_view b) {
+  LanguagePair pair = only_pair(options);
+  const bool known =
+      (pair.source == a && pair.target == b) || (pair.source == b && pair.target == a);
+  require(known, "{}: has the languages {} and {} only, not {}", options.source, a, b, pair.name());
+  return pair;
+}
+
+FetchedSet::FetchedSet(const FetchOptions& options)
+    : options_(options), directory_(options.output, options.force) {}
+
+fs::path FetchedSet::scratch() const {
+  fs::path directory = path() / kScratch;
+  fs::create_directories(directory);
+  return directory;
+}
+
+void FetchedSet::came_from(const std::string& address, const fs::path& file) {
+  origins_.push_back({address, file});
+}
+
+std::vector<FetchedSet::File> FetchedSet::commit(std::string_view licence) {
+  toml::table root{
+      {"source", options_.source}, {"pairs", to_toml(options_.pairs)}, {"licence", licence}};
+  if (options_.source == "debian") root.insert("collection", options_.collection);
+
+  toml::array origins;
+  std::vector<fs::path> paths;
+  std::sort(origins_.begin(), origins_.end(), [](const Origin& a, const Origin& b) {
+    return std::tie(a.address, a.file) < std::tie(b.address, b.file);
+  });
+  for (const Origin& origin : origins_) paths.push_back(origin.file);
+  std::vector<std::string> sums = digests(paths);
+  for (size_t i = 0; i < origins_.size(); ++i) {
+    origins.push_back(toml::table{{"address", origins_[i].address},
+                                  {"bytes", static_cast<int64_t>(fs::file_size(origins_[i].file))},
+                                  {"digest", sums[i]}});
+  }
+  root.insert("origin", origins);
+
+  fs::remove_all(path() / kScratch);
+  std::vector<File> files;
+  paths.clear();
+  for (const fs::path& file : files_below(path())) {
+    paths.push_back(path() / file);
+    files.push_back({.path = file.string(), .lines = count_lines(paths.back())});
+  }
+  require_parallel(files);
+  sums = digests(paths);
+  toml::array written;
+  for (size_t i = 0; i < files.size(); ++i) {
+    written.push_back(toml::table{{"path", files[i].path},
+                                  {"lines", static_cast<int64_t>(files[i].lines)},
+                                  {"digest", sums[i]}});
+  }
+  root.insert("file", written);
+
+  std::ostringstream text;
+  text << "# Written by `residual fetch`.\n" << root << "\n";
+  replace_file(path() / "source.toml", text.str());
+  directory_.commit();
+  return files;
+}
+
+std::span<const Source> sources() {
+  static const std::vector<Source> all = {
+      {.name = "debian",
+       .summary = "descriptions of Debian's packages, or its programs' messages (--collection)",
+       .languages = "English and any language Debian is translated to",
+       .size = "10 MB for descriptions, 200 MB for the larger collections",
+       .licence = "that of each package, in its copyright file",
+       .pairs = {"en-de"},
+       .fetch = fetch_debian},
+      {.name = "iwslt14",
+       .summary = "TED talks, the usual small benchmark; train and test",
+       .languages = "de-en",
+       .size = "20 MB",
+       .licence = "CC BY-NC-ND (TED talks, through WIT3)",
+       .pairs = {"de-en"},
+       .fetch = fetch_iwslt14},
+      {.name = "wmt14",
+       .summary = "Europarl v7, Common Crawl, News Commentary v12; newstest2014",
+       .languages = "en-de",
+       .size = "1.8 GB",
+       .licence = "free for research; each corpus has its own terms at statmt.org",
+       .pairs = {"en-de"},
+       .fetch = fetch_wmt14},
+      {.name = "wmt14-icml17",
+       .summary = "the same with News Commentary v9, as in ConvS2S",
+       .languages = "en-de",
+       .size = "1.7 GB",
+       .licence = "free for research; each corpus has its own terms at statmt.org",
+       .pairs = {"en-de"},
+       .fetch = fetch_wmt14_icml17},
+      {.name = "opus100",
+       .summary =
+           "a sample of OPUS in 100 languages; one directory per pair, several --pair or all",
+       .languages = "English and 99 others",
+       .size = "up to 100 MB per pair, 2.6 GB for all",
+       .licence = "that of each corpus in OPUS",
+       .pairs = {"en-de"},
+       .fetch = fetch_opus100},
+  };
+  return all;
+}
+
+std::vector<FetchedSet::File> fetch(FetchOptions options) {
+  std::vector<std::string> names;
+  for (const Source& source : sources()) {
+    names.emplace_back(source.name);
+    if (source.name != options.source) continue;
+    if (options.pairs.empty()) options.pairs = source.pairs;
+    require_writable(options.output);
+    options.downloads /= source.name;
+    FetchedSet set(options);
+    source.fetch(options, set);
+    return set.commit(source.licence);
+  }
+  fail("unknown source \"{}\"{}; `residual fetch --list` shows all", options.source,
+       suggestion(options.source, names));
+}
+
+}  // namespace residual::data
