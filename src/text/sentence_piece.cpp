@@ -1,0 +1,161 @@
+#include "text/sentence_piece.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "text/unicode.h"
+
+namespace residual::text {
+namespace {
+
+namespace spm = ::sentencepiece;
+
+// "src/file.cc(12) [condition] What is wrong": the last part, if it says anything.
+std::string reason(const spm::util::Status& status) {
+  const std::string text = status.error_message();
+  const size_t bracket = text.rfind("] ");
+  return bracket == std::string::npos ? text : text.substr(bracket + 2);
+}
+
+// The lines of several files for the library, which knows no exceptions: the first one ends the
+// text and is thrown again by rethrow().
+class Sentences : public spm::SentenceIterator {
+ public:
+  Sentences(std::span<const fs::path> files, Invalid invalid) : files_(files), invalid_(invalid) {
+    Next();
+  }
+
+  bool done() const override { return done_; }
+  const std::string& value() const override { return line_; }
+  spm::util::Status status() const override { return {}; }
+
+  void Next() override {
+    try {
+      done_ = !advance();
+    } catch (...) {
+      error_ = std::current_exception();
+      done_ = true;
+    }
+  }
+
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  bool advance() {
+    while (!block_ || at_ == block_->bytes.size()) {
+      if (!reader_) {
+        if (file_ == files_.size()) return false;
+        reader_.emplace(files_[file_++], invalid_);
+      }
+      block_ = reader_->next();
+      at_ = 0;
+      if (!block_) reader_.reset();
+    }
+    const size_t end = block_->bytes.find('\n', at_);
+    line_.assign(block_->bytes, at_, end - at_);
+    at_ = end + 1;
+    return true;
+  }
+
+  std::span<const fs::path> files_;
+  Invalid invalid_;
+  size_t file_ = 0;
+  std::optional<LineReader> reader_;
+  std::optional<LineBlock> block_;
+  size_t at_ = 0;
+  std::string line_;
+  bool done_ = false;
+  std::exception_ptr error_;
+};
+
+// A list as the library reads it: comma-separated values.
+std::string joined(const std::vector<std::string>& symbols) {
+  std::string out;
+  for (const std::string& symbol : symbols) {
+    require(symbol.find_first_of(",\"\n") == std::string::npos && !symbol.empty(),
+            "sentencepiece: a symbol cannot be empty or have a comma, quote or line end: \"{}\"",
+            symbol);
+    out += (out.empty() ? "" : ",") + symbol;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string train_sentence_piece(std::span<const fs::path> files, Invalid invalid,
+                                 const SentencePieceTraining& options) {
+  const bool is_verbose = log::level() == log::Level::debug;
+  std::unordered_map<std::string, std::string> arguments{
+      {"model_type", options.model_type},
+      {"vocab_size", std::to_string(options.vocab_size)},
+      {"character_coverage", fmt::format("{}", options.character_coverage)},
+      {"normalization_rule_name", options.normalization},
+      {"byte_fallback", options.byte_fallback ? "true" : "false"},
+      {"input_sentence_size", std::to_string(options.input_sentences)},
+      {"max_sentence_length", std::to_string(options.max_sentence_bytes)},
+      // The sums of unigram training depend on how the text is divided: always as by default, and
+      // not by the number of cores.
+      {"num_threads", "16"},
+      {"minloglevel", is_verbose ? "0" : "1"}};
+  if (!options.user_symbols.empty()) {
+    arguments["user_defined_symbols"] = joined(options.user_symbols);
+  }
+  spm::SetRandomGeneratorSeed(static_cast<unsigned>(options.seed));
+  Sentences sentences(files, invalid);
+  sentences.rethrow();
+  require(!sentences.done(), "sentencepiece: there is no line to learn from");
+  std::string model;
+  const auto status = spm::SentencePieceTrainer::Train(arguments, &sentences, &model);
+  sentences.rethrow();
+  require(status.ok(), "sentencepiece: {}", reason(status));
+  return model;
+}
+
+struct SentencePiece::Processor : spm::SentencePieceProcessor {};
+
+SentencePiece::SentencePiece(std::string model, const std::string& name)
+    : model_(std::move(model)) {
+  auto processor = std::make_shared<Processor>();
+  const auto status = processor->LoadFromSerializedProto(model_);
+  require(status.ok(), "{}: not a SentencePiece model{}{}", name,
+          reason(status).empty() ? "" : ": ", reason(status));
+  processor_ = std::move(processor);
+}
+
+SentencePiece SentencePiece::load(const fs::path& path) {
+  return SentencePiece(read_file(path), path.string());
+}
+
+void SentencePiece::encode(std::string_view line, std::string& out) const {
+  std::vector<std::string> pieces;
+  const auto status = processor_->Encode(line, &pieces);
+  require(status.ok(), "sentencepiece: {}", reason(status));
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (i > 0) out += ' ';
+    out += pieces[i];
+  }
+}
+
+void SentencePiece::decode(std::string_view pieces, std::string& out) const {
+  std::vector<std::string> split;
+  for (size_t at = 0; at <= pieces.size();) {
+    const size_t end = std::min(pieces.find(' ', at), pieces.size());
+    split.emplace_back(pieces.substr(at, end - at));
+    at = end + 1;
+  }
+  std::string text;
+  const auto status = processor_->Decode(split, &text);
+  require(status.ok(), "sentencepiece: {}", reason(status));
+  out += text;
+}
+
+}  // namespace residual::text
