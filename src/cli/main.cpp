@@ -54,13 +54,16 @@ int run(int argc, char** argv) {
   add_version(root);
   add_completions(root);
   add_bpe(root);
+  add_sentencepiece(root);
   add_vocabulary(root);
   add_normalize(root);
   add_tokenize(root);
   add_detokenize(root);
   add_fetch(root);
   add_prepare(root);
+  add_corpus(root);
   add_score(root);
+  add_schemes(root);
   root.require_subcommand(0, 1);
   try {
     root.parse(argc, argv);

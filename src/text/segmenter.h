@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/config.h"
+#include "base/files.h"
+#include "text/bpe.h"
+#include "text/detokenizer.h"
+#include "text/lines.h"
+#include "text/normalizer.h"
+#include "text/sentence_piece.h"
+#include "text/tokenizer.h"
+
+namespace residual::text {
+
+struct SegmenterOptions {
+  std::string language = "en";
+  bool normalize_punctuation = false;
+  bool remove_non_printing = false;
+  std::string tokenizer = "moses";  // or "none"
+  bool aggressive = false;
+  bool escape = true;
+  bool lowercase = false;
+  std::string subwords = "bpe";  // or "sentencepiece", "none"
+  // File of the BPE codes or the SentencePiece model, in the same directory. Sides that share a
+  // model name the same file. Empty: save() names it after the side.
+  std::string model;
+};
+
+void fields(ConfigVisitor& visit, SegmenterOptions& options);
+
+// What a prepared corpus or a model directory knows about turning raw text of one side into pieces
+// and back: segmentation.<side>.toml and the file of codes or pieces that it names. Immutable;
+// copies share everything.
+class Segmenter {
+ public:
+  // `model`: the bytes of the codes or model file; empty if subwords is "none".
+  Segmenter(SegmenterOptions options, std::string model);
+
+  // Errors name the file.
+  static Segmenter load(const fs::path& directory, const std::string& side);
+  void save(const fs::path& directory, const std::string& side) const;
+
+  const SegmenterOptions& options() const { return options_; }
+
+  // Each call gives a function for one thread.
+  LineTransform to_words() const;         // raw text: normalise, tokenise, lower-case
+  LineTransform words_to_pieces() const;  // then sub-words
+  LineTransform to_pieces() const;        // both
+  LineTransform to_text() const;          // pieces to words to text: undo, detokenise
+
+ private:
+  Segmenter(SegmenterOptions options, std::string model, const std::string& model_name);
+
+  SegmenterOptions options_;
+  std::shared_ptr<const std::string> model_;
+  std::shared_ptr<const PunctuationNormalizer> normalizer_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::shared_ptr<const Detokenizer> detokenizer_;
+  std::shared_ptr<const Bpe> bpe_;
+  std::shared_ptr<const SentencePiece> sentence_piece_;
+};
+
+}  // namespace residual::text
