@@ -17,7 +17,7 @@ void add_language_option(CLI::App& command, std::string& language) {
 
 void warn_of_unknown_language(const std::string& language, const std::string& instead) {
   if (text::Abbreviations::know(language)) return;
-  log::warn("no rules for language \"{}\", {} are used; known: {}", language, instead,
+  log::warn("language \"{}\" is not known, {} are used; known: {}", language, instead,
             fmt::join(text::Abbreviations::languages(), " "));
 }
 

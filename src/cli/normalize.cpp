@@ -36,7 +36,10 @@ text::LineTransform transform(const Options& o) {
 }
 
 void run(const Options& o) {
-  if (o.punctuation) warn_of_unknown_language(o.language, "the general ones");
+  const bool other_name_of_czech = o.language == "cz";
+  if (o.punctuation && !other_name_of_czech) {
+    warn_of_unknown_language(o.language, "the general rules");
+  }
   text::transform_lines(o.files, [&] { return transform(o); });
 }
 

@@ -15,7 +15,7 @@ struct Options {
 };
 
 void run(const Options& o) {
-  warn_of_unknown_language(o.tokenizer.language, "those of English");
+  warn_of_unknown_language(o.tokenizer.language, "English abbreviations");
   const text::Tokenizer tokenizer(o.tokenizer);
   text::transform_lines(o.files, [&] { return std::cref(tokenizer); });
 }
