@@ -47,9 +47,10 @@ Words squeeze(std::string& text, bool remove_bars) {
 }  // namespace
 
 void fields(ConfigVisitor& visit, CleanOptions& o) {
-  visit.choice("stage", o.stage, {"none", "raw", "tokens", "pieces"},
-               "the text whose words are counted: as it came, tokenised, or in sub-words; with none, "
-               "no pair is dropped for its length");
+  visit.choice(
+      "stage", o.stage, {"none", "raw", "tokens", "pieces"},
+      "the text whose words are counted: as it came, tokenised, or in sub-words; with none, "
+      "no pair is dropped for its length");
   visit("min_words", o.min_words, "pairs with fewer words on a side are dropped", {.min = 0});
   visit("max_words", o.max_words, "pairs with more words on a side are dropped", {.min = 1});
   visit("max_ratio", o.max_ratio, "pairs with one side longer than this times the other go",

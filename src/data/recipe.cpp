@@ -72,6 +72,8 @@ void fields(ConfigVisitor& visit, SubwordOptions& o) {
   visit("vocabulary_size", o.vocabulary_size, "sentencepiece: pieces to learn", {.min = 4});
   visit("character_coverage", o.character_coverage,
         "sentencepiece: share of the text's characters that get a piece", {.min = 0.9, .max = 1});
+  visit("sentences", o.sentences, "sentencepiece: learn from a sample of so many; 0: from all",
+        {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, VocabularyOptions& o) {

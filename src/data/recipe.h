@@ -42,6 +42,7 @@ struct SubwordOptions {
   int64_t min_frequency = 2;
   int64_t vocabulary_size = 8000;
   double character_coverage = 0.9995;
+  int64_t sentences = 0;
 };
 
 struct VocabularyOptions {

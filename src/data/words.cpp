@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include "data/subwords.h"
+#include "text/normalizer.h"
+#include "text/segmenter.h"
+
 namespace residual::data {
 namespace {
 
@@ -15,41 +19,34 @@ void straighten(std::string& line) {
 
 }  // namespace
 
-ToWords::ToWords(const std::string& language, const TextOptions& options) : options_(options) {
-  if (options_.normalize_punctuation) {
-    normalizer_ = std::make_shared<text::PunctuationNormalizer>(language);
-  }
-  if (options_.tokenizer == TokenizerKind::moses) {
-    tokenizer_ = std::make_shared<text::Tokenizer>(
-        text::TokenizerOptions{language, options_.aggressive, options_.escape});
-  }
+ToWords::ToWords(const Recipe& recipe, const std::string& language)
+    : lowercase_(recipe.text.lowercase) {
+  auto options = segmenter_options(recipe, language, "");
+  options.lowercase = false;
+  options.subwords = "none";
+  to_words_ = text::Segmenter(options, "").to_words();
 }
 
-ToWords::ToWords(const std::string& language, TextOptions options, const HeldOutOptions& held_out)
-    : ToWords(language, [&] {
-        options.normalize_punctuation &= held_out.normalize;
-        options.remove_non_printing &= held_out.normalize;
-        return options;
-      }()) {
-  straighten_apostrophes_ = held_out.straighten_apostrophes;
+ToWords ToWords::held_out(Recipe recipe, const std::string& language) {
+  recipe.text.normalize_punctuation &= recipe.held_out.normalize;
+  recipe.text.remove_non_printing &= recipe.held_out.normalize;
+  ToWords words(recipe, language);
+  words.straighten_apostrophes_ = recipe.held_out.straighten_apostrophes;
+  return words;
 }
 
 void ToWords::operator()(std::string& line) {
-  const auto apply = [&](const auto& step) {
-    scratch_.clear();
-    step(line, scratch_);
-    std::swap(line, scratch_);
-  };
   if (straighten_apostrophes_) straighten(line);
-  if (normalizer_) apply(*normalizer_);
-  if (options_.remove_non_printing) apply(text::remove_non_printing);
-  if (tokenizer_) apply(*tokenizer_);
+  apply(to_words_, line);
 }
 
 void ToWords::finish(std::string& line) {
-  if (!options_.lowercase) return;
+  if (lowercase_) apply(text::lowercase, line);
+}
+
+void ToWords::apply(const text::LineTransform& step, std::string& line) {
   scratch_.clear();
-  text::lowercase(line, scratch_);
+  step(line, scratch_);
   std::swap(line, scratch_);
 }
 

@@ -1,31 +1,29 @@
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "data/recipe.h"
-#include "text/normalizer.h"
-#include "text/tokenizer.h"
+#include "text/lines.h"
 
 namespace residual::data {
 
-// From a raw line to words, up to where cleaning may look at them. Copies share the rules; each
-// thread needs its own.
+// From a raw line to words, as a prepared directory's segmentation does it, but in two steps:
+// cleaning comes before lower-casing. Copies share the rules; each thread needs its own.
 class ToWords {
  public:
-  ToWords(const std::string& language, const TextOptions& options);
-  // For dev and test files.
-  ToWords(const std::string& language, TextOptions options, const HeldOutOptions& held_out);
+  ToWords(const Recipe& recipe, const std::string& language);
+  // For dev and test files, which may be treated otherwise.
+  static ToWords held_out(Recipe recipe, const std::string& language);
 
   void operator()(std::string& line);
-  // What follows cleaning.
   void finish(std::string& line);
 
  private:
-  TextOptions options_;
+  void apply(const text::LineTransform& step, std::string& line);
+
   bool straighten_apostrophes_ = false;
-  std::shared_ptr<const text::PunctuationNormalizer> normalizer_;
-  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  bool lowercase_;
+  text::LineTransform to_words_;
   std::string scratch_;
 };
 

@@ -1,0 +1,127 @@
+// residual prepare: from raw parallel text to ids that a model trains on.
+
+#include "data/prepare.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+#include "data/recipe.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  fs::path recipe;
+  std::string data, source_language, target_language;
+  std::vector<std::string> train, dev, test, settings;
+  data::PrepareOptions prepare;
+  bool explain = false;
+};
+
+// The recipe file, then the options, then --set: each overrules what came before.
+data::Recipe resolve(const Options& options) {
+  data::Recipe recipe;
+  if (!options.recipe.empty()) {
+    read_config(options.recipe, recipe);
+  } else if (!options.train.empty()) {
+    recipe.dev = recipe.test = {};
+  }
+  if (options.source_language.empty() != options.target_language.empty()) {
+    throw CLI::ValidationError("--source-lang and --target-lang belong together");
+  }
+  if (!options.source_language.empty()) {
+    recipe.pairs = {options.source_language + "-" + options.target_language};
+  }
+  if (!options.data.empty()) recipe.data = options.data;
+  if (!options.train.empty()) recipe.train = options.train;
+  if (!options.dev.empty()) recipe.dev = options.dev;
+  if (!options.test.empty()) recipe.test = options.test;
+  apply_settings<data::Recipe>(options.settings, recipe);
+  return recipe;
+}
+
+void run(const Options& options) {
+  const data::Recipe recipe = resolve(options);
+  if (options.explain) {
+    fmt::print("{}", explain_config(recipe));
+    return;
+  }
+  if (options.prepare.output.empty()) throw CLI::RequiredError("--output");
+  fmt::print("{}", data::summary(data::prepare(recipe, options.prepare)));
+}
+
+void add_input_options(CLI::App& command, Options& options) {
+  const std::string group = "Input";
+  command.add_option("recipe", options.recipe, "what to do, a TOML file; see --explain")
+      ->type_name("RECIPE")
+      ->group(group);
+  command.add_option("--data", options.data, "directory of the text, as `residual fetch` fills it")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_option("--source-lang", options.source_language, "instead of the recipe's pairs")
+      ->type_name("LANG")
+      ->group(group);
+  command.add_option("--target-lang", options.target_language, "instead of the recipe's pairs")
+      ->type_name("LANG")
+      ->group(group);
+  const auto add_split = [&](const char* name, std::vector<std::string>& names, const char* what) {
+    command.add_option(name, names, what)->type_name("NAME")->group(group);
+  };
+  add_split("--train", options.train,
+            "training text: NAME.<source> and NAME.<target>, or NAME.tsv with two columns; "
+            "several are read one after another");
+  add_split("--dev", options.dev, "text to validate on, named likewise");
+  add_split("--test", options.test, "text to test on, named likewise");
+  command
+      .add_flag_callback(
+          "--replace-invalid", [&options] { options.prepare.invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group(group);
+}
+
+void add_recipe_options(CLI::App& command, Options& options) {
+  const std::string group = "Recipe";
+  command.add_option("--set", options.settings, "overrule a key of the recipe, several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group(group);
+  command
+      .add_flag("--explain", options.explain,
+                "print the recipe that would be followed, every key with its meaning, and stop")
+      ->group(group);
+}
+
+void add_output_options(CLI::App& command, Options& options) {
+  const std::string group = "Output";
+  command.add_option("-o,--output", options.prepare.output, "directory to make")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_flag("--force", options.prepare.force, "replace the directory if it exists")
+      ->group(group);
+  command
+      .add_flag("--keep-text", options.prepare.keep_text,
+                "also write the segmented text: train.<lang>, dev.<lang>, test.<lang>")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "prepare", "Clean, tokenise, segment and binarise parallel text, as a recipe says",
+      {"residual fetch debian --pair en-de --output data/debian-en-de",
+       "residual prepare recipes/debian.toml --output prepared/debian-en-de",
+       "# one's own text.en and text.de, every 100th line for validation",
+       "residual prepare --source-lang en --target-lang de --train text --set split.dev_every=100 "
+       "-o prepared/own",
+       "# every key of a recipe", "residual prepare --explain"});
+  auto options = std::make_shared<Options>();
+  add_input_options(*command, *options);
+  add_recipe_options(*command, *options);
+  add_output_options(*command, *options);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "data/prepared.h"
+#include "data/recipe.h"
+#include "text/lines.h"
+
+// From raw parallel text to a prepared directory.
+namespace residual::data {
+
+struct PrepareOptions {
+  fs::path output;
+  bool force = false;      // replace a directory that is there
+  bool keep_text = false;  // also write the segmented text
+  text::Invalid invalid = text::Invalid::refuse;
+};
+
+// Looks at all of the input first and fails before long work starts; the directory then appears
+// whole or not at all. The result depends on the recipe and the text only, not on the number of
+// threads. Memory: a few blocks per thread, the words to learn from, 8 bytes or so per pair to
+// find duplicates.
+Manifest prepare(const Recipe& recipe, const PrepareOptions& options);
+
+}  // namespace residual::data

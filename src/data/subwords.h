@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/recipe.h"
+#include "text/segmenter.h"
+
+namespace residual::data {
+
+// The segmentation that a recipe says, for one language; `model` is the file it names.
+text::SegmenterOptions segmenter_options(const Recipe& recipe, const std::string& language,
+                                         const std::string& model);
+
+// The sub-word models of a prepared directory, learnt from its training text: one for all
+// languages, or one for each.
+class Subwords {
+ public:
+  // `texts`: the training words of each language.
+  Subwords(const Recipe& recipe, const std::map<std::string, std::vector<fs::path>>& texts);
+
+  // Words to pieces; one per thread.
+  text::LineTransform transform(const std::string& language) const {
+    return models_.at(language)->segmenter.words_to_pieces();
+  }
+
+  // segmentation.<language>.toml and the models they name.
+  void save(const fs::path& directory) const;
+
+ private:
+  struct Model {
+    std::string file, bytes;
+    text::Segmenter segmenter;
+  };
+  std::shared_ptr<const Model> learn(const std::string& file, const std::string& language,
+                                     const std::vector<fs::path>& texts) const;
+
+  const Recipe& recipe_;
+  std::map<std::string, std::shared_ptr<const Model>> models_;  // by language
+};
+
+}  // namespace residual::data
