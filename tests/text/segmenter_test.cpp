@@ -1,0 +1,141 @@
+#include "text/segmenter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "support/temporary.h"
+#include "text/bpe_data.h"
+
+namespace residual::text {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+const fs::path kText = fs::path(RESIDUAL_TEST_DATA) / "moses/in.en";
+
+std::string small_model(const std::string& type, int64_t size = 150) {
+  const std::vector<fs::path> files{kText};
+  return train_sentence_piece(files, Invalid::refuse,
+                              {.model_type = type, .vocab_size = size, .character_coverage = 1});
+}
+
+std::string transformed(const LineTransform& transform, std::string_view line) {
+  std::string out;
+  transform(line, out);
+  return out;
+}
+
+TEST(SentencePiece, DecodingUndoesEncoding) {
+  for (const char* type : {"unigram", "bpe"}) {
+    const SentencePiece model(small_model(type), "model");
+    std::string pieces, text;
+    model.encode("The cat sat on the mat.", pieces);
+    model.decode(pieces, text);
+    EXPECT_THAT(pieces, HasSubstr("\xe2\x96\x81"));  // the library's mark of a word's beginning
+    EXPECT_EQ(text, "The cat sat on the mat.");
+  }
+}
+
+TEST(SentencePiece, ModelsDoNotDependOnTheNumberOfThreads) {
+  set_thread_count(1);
+  const std::string model = small_model("unigram");
+  set_thread_count(3);
+  EXPECT_EQ(small_model("unigram"), model);
+}
+
+TEST(SentencePiece, UserSymbolsStayWhole) {
+  const std::vector<fs::path> files{kText};
+  const SentencePiece model(
+      train_sentence_piece(files, Invalid::refuse, {.vocab_size = 150, .user_symbols = {"<2de>"}}),
+      "model");
+  std::string pieces;
+  model.encode("<2de> a", pieces);
+  EXPECT_THAT(pieces, HasSubstr("<2de> "));
+}
+
+TEST(SentencePiece, WhatTheLibraryRefusesIsAnError) {
+  EXPECT_THAT([] { small_model("unigram", 100'000); }, ThrowsMessage<Error>(HasSubstr("too high")));
+  EXPECT_THROW(small_model("bpe", 5), Error);
+  EXPECT_THROW(train_sentence_piece({}, Invalid::refuse, {}), Error);
+  const std::vector<fs::path> missing{"/nonexistent"};
+  EXPECT_THAT([&] { train_sentence_piece(missing, Invalid::refuse, {}); },
+              ThrowsMessage<Error>(HasSubstr("/nonexistent")));
+  for (const std::string bad : {"", "nonsense", "\x0a\xff\xff\xff\xff"}) {
+    EXPECT_THAT([&] { SentencePiece(bad, "my.model"); },
+                ThrowsMessage<Error>(HasSubstr("my.model: not a SentencePiece model")));
+  }
+}
+
+TEST(Segmenter, DoesWhatTheSingleStepsDo) {
+  const Segmenter segmenter({.language = "en"}, read_file(bpe_file("400.codes")));
+  EXPECT_EQ(all_lines(segmenter.to_pieces(), kText), read_file(bpe_file("400.en")));
+  const fs::path words = fs::path(RESIDUAL_TEST_DATA) / "moses/tok.en";
+  EXPECT_EQ(all_lines(segmenter.to_words(), kText), read_file(words));
+  EXPECT_EQ(all_lines(segmenter.words_to_pieces(), words), read_file(bpe_file("400.en")));
+  EXPECT_EQ(all_lines(segmenter.to_text(), bpe_file("400.en")),
+            read_file(fs::path(RESIDUAL_TEST_DATA) / "moses/detok.en"));
+}
+
+TEST(Segmenter, NormalisesTokenisesAndLowercasesInThisOrder) {
+  const Segmenter segmenter({.normalize_punctuation = true,
+                             .remove_non_printing = true,
+                             .aggressive = true,
+                             .lowercase = true,
+                             .subwords = "none"},
+                            "");
+  EXPECT_EQ(transformed(segmenter.to_pieces(), "High-speed “TRAINS”\x01."),
+            "high @-@ speed &quot; trains &quot; .");
+}
+
+TEST(Segmenter, WithNothingToDoTextStaysAsItIs) {
+  const Segmenter segmenter({.tokenizer = "none", .subwords = "none"}, "");
+  EXPECT_EQ(transformed(segmenter.to_pieces(), " a  b "), " a  b ");
+  EXPECT_EQ(transformed(segmenter.to_text(), " a  b "), " a  b ");
+}
+
+TEST(Segmenter, SurvivesSavingAndLoading) {
+  const test::TemporaryDirectory directory;
+  const Segmenter bpe({.language = "de", .lowercase = true}, read_file(bpe_file("100.codes")));
+  bpe.save(directory.path(), "de");
+  const Segmenter loaded = Segmenter::load(directory.path(), "de");
+  EXPECT_EQ(loaded.options().language, "de");
+  EXPECT_EQ(loaded.options().model, "de.codes");
+  EXPECT_EQ(all_lines(loaded.to_pieces(), kText), all_lines(bpe.to_pieces(), kText));
+
+  const Segmenter pieces({.tokenizer = "none", .subwords = "sentencepiece", .model = "joint.model"},
+                         small_model("bpe"));
+  pieces.save(directory.path(), "en");
+  EXPECT_TRUE(fs::exists(directory / "joint.model"));
+  const Segmenter again = Segmenter::load(directory.path(), "en");
+  const std::string encoded = transformed(again.to_pieces(), "The cat.");
+  EXPECT_EQ(encoded, transformed(pieces.to_pieces(), "The cat."));
+  EXPECT_EQ(transformed(again.to_text(), encoded), "The cat.");
+}
+
+TEST(Segmenter, AHostileDirectoryGivesAnError) {
+  const test::TemporaryDirectory directory;
+  const auto error_of = [&](const std::string& settings) -> std::string {
+    replace_file(directory / "segmentation.en.toml", settings);
+    try {
+      Segmenter::load(directory.path(), "en");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error_of("model = \"../secret\""), HasSubstr("segmentation.en.toml: model:"));
+  EXPECT_THAT(error_of("model = \"..\""), HasSubstr("model: expected the name of a file"));
+  EXPECT_THAT(error_of(""), HasSubstr("model: expected the name of a file"));
+  EXPECT_THAT(error_of("model = \"absent.codes\""), HasSubstr("absent.codes"));
+  EXPECT_THAT(error_of("tokenizer = \"mosses\""), HasSubstr("expected \"moses\" or \"none\""));
+  EXPECT_THAT(error_of("subwords = \"none\"\nlanguge = \"en\""), HasSubstr("languge"));
+  EXPECT_EQ(error_of("subwords = \"none\""), "no error");
+  replace_file(directory / "bad.codes", "#version: 0.2\na\n");
+  EXPECT_THAT(error_of("model = \"bad.codes\""), HasSubstr("bad.codes:2:"));
+}
+
+}  // namespace
+}  // namespace residual::text
