@@ -215,7 +215,7 @@ Smoothing smoothing_named(std::string_view name) {
 
 int64_t count_tokenized_ends(std::span<const std::string> lines) {
   return std::count_if(lines.begin(), lines.end(),
-                       [](const std::string& line) { return line.ends_with(" ."); });
+                       [](const std::string& line) { return strip_end(line).ends_with(" ."); });
 }
 
 }  // namespace residual::metrics

@@ -100,7 +100,7 @@ class SentenceCounter {
 
  private:
   void read(const std::string& line, Units& units) {
-    units.text = options_.lowercase ? lower(line) : line;
+    units.text = options_.lowercase ? lower(strip_end(line)) : strip_end(line);
     split_words(units.text, words_);
     units.characters.clear();
     const auto add_characters = [&](std::string_view text) {

@@ -8,7 +8,8 @@
 
 namespace residual::metrics {
 
-// Lines are well-formed UTF-8 without '\n'.
+// Lines are well-formed UTF-8 without '\n'. All metrics but multi-BLEU drop the white space, '\r'
+// included, that ends a line, as sacreBLEU does when it reads files.
 using Lines = std::vector<std::string>;
 using References = std::vector<Lines>;  // [reference][line]; every one as long as the hypotheses
 

@@ -5,8 +5,7 @@
 
 namespace residual::metrics {
 
-// A file's lines ("-" is standard input) without the white space that ends them, '\r' included,
-// as sacreBLEU reads them. A file without lines is an Error.
+// A file's lines ("-" is standard input). A file without lines is an Error.
 Lines read_lines(const fs::path& path, text::Invalid invalid);
 
 }  // namespace residual::metrics

@@ -27,11 +27,15 @@ class SentenceCounter {
              std::span<double> row) {
     numbers_.clear();
     texts_.resize(references.size() + 1);  // kept: numbers_ refers to them
-    read(hypothesis, texts_[0], hypothesis_);
+    texts_[0] = tercom_tokenize(options_, strip_end(hypothesis));
+    number(texts_[0], hypothesis_);
     int64_t best = INT64_MAX;
     size_t lengths = 0;
     for (size_t r = 0; r < references.size(); ++r) {
-      read(references[r][line], texts_[r + 1], reference_);
+      // Twice, as sacreBLEU does: normalising "it's\u00A0so" separates 's only the second time.
+      const std::string once = tercom_tokenize(options_, strip_end(references[r][line]));
+      texts_[r + 1] = tercom_tokenize(options_, once);
+      number(texts_[r + 1], reference_);
       best = std::min(best, translation_edits(hypothesis_, reference_));
       lengths += reference_.size();
     }
@@ -40,8 +44,7 @@ class SentenceCounter {
   }
 
  private:
-  void read(const std::string& line, std::string& text, std::vector<uint32_t>& units) {
-    text = tercom_tokenize(options_, strip_end(line));
+  void number(const std::string& text, std::vector<uint32_t>& units) {
     split_words(text, words_);
     units.clear();
     for (const auto word : words_) units.push_back(numbers_.add(word));

@@ -290,7 +290,9 @@ std::string tercom_tokenize(const TercomOptions& options, std::string_view line)
   std::string text = options.case_sensitive ? std::string(line) : lower(line);
   if (options.normalized) text = tercom_normalize(text, options.asian_support);
   if (options.no_punct) remove_punctuation(text, options.asian_support);
-  return text;
+  std::vector<std::string_view> words;
+  split_words(text, words);
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 }  // namespace residual::metrics

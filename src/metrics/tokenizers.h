@@ -31,6 +31,7 @@ struct TercomOptions {
   bool case_sensitive = false;  // else lower-case first
 };
 
+// The words with one space between them.
 std::string tercom_tokenize(const TercomOptions& options, std::string_view line);
 
 }  // namespace residual::metrics
