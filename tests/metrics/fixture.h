@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "metrics/read.h"
+
+namespace residual::metrics::test {
+
+inline Lines lines_of(const std::string& name) {
+  return read_lines(fs::path(RESIDUAL_TEST_DATA) / "metrics" / name, text::Invalid::refuse);
+}
+
+inline bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace residual::metrics::test
