@@ -42,7 +42,7 @@ uint64_t size_of(const fs::path& path) {
 int run_curl(const std::string& address, const fs::path& to) {
   std::vector<std::string> command = {
       "curl",    "--fail", "--location",        "--show-error", "--continue-at", "-",
-      "--retry", "5",      "--connect-timeout", "20",           "--output",      to.string()};
+      "--retry", "3",      "--connect-timeout", "20",           "--output",      to.string()};
   const bool shows = !Progress::quiet() && ::isatty(STDERR_FILENO) == 1;
   command.push_back(shows ? "--progress-bar" : "--silent");
   command.push_back(address);

@@ -58,8 +58,7 @@ const std::vector<std::string> kPackages = {"aptitude",
                                             "installation-guide",
                                             "kmymoney",
                                             "network-manager",
-                                            "okular",
-                                            "parted",
+
                                             "subversion",
                                             "util-linux"};
 

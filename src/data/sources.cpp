@@ -159,7 +159,7 @@ std::span<const Source> sources() {
       {.name = "wmt14",
        .summary = "Europarl v7, Common Crawl, News Commentary v12; newstest2014",
        .languages = "en-de",
-       .size = "1.8 GB",
+       .size = "1.7 GB",
        .licence = "free for research; each corpus has its own terms at statmt.org",
        .pairs = {"en-de"},
        .fetch = fetch_wmt14},
@@ -174,7 +174,7 @@ std::span<const Source> sources() {
        .summary =
            "a sample of OPUS in 100 languages; one directory per pair, several --pair or all",
        .languages = "English and 99 others",
-       .size = "up to 100 MB per pair, 2.6 GB for all",
+       .size = "not published; an archive per pair, or one of several GB for all",
        .licence = "that of each corpus in OPUS",
        .pairs = {"en-de"},
        .fetch = fetch_opus100},
