@@ -25,6 +25,48 @@ constexpr Symbol kRunDot = symbol(0x110000, kAlphabetic | kAlphanumeric);
 // A number that is part of a word: fractions, superscripts and the like are symbols.
 constexpr bool is_joined_number(Symbol s) { return is(s, kNumber) && is(s, kAlphanumeric); }
 
+bool is_inner_hyphen(const std::vector<Symbol>& text, size_t at) {
+  return code(text[at]) == '-' && at > 0 && is(text[at - 1], kAlphanumeric) &&
+         at + 1 < text.size() && is(text[at + 1], kAlphanumeric);
+}
+
+// Where the run of equal symbols that begins at `at` ends.
+size_t run_end(const std::vector<Symbol>& text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && text[end] == text[at]) ++end;
+  return end;
+}
+
+// Both append what becomes of the run at `at` and return its end.
+size_t append_dots(const std::vector<Symbol>& in, size_t at, std::vector<Symbol>& out) {
+  const size_t end = run_end(in, at);
+  if (end == at + 1) {
+    out.push_back(in[at]);
+  } else {
+    out.push_back(kBlank);
+    out.insert(out.end(), end - at, kRunDot);
+    out.push_back(kBlank);
+  }
+  return end;
+}
+
+// The script's substitutions in closed form: the last of a run of commas stays with a number after
+// it if the run is odd and follows a number (or begins the line), or is even and follows anything
+// else. All other commas become tokens.
+size_t append_commas(const std::vector<Symbol>& in, size_t at, std::vector<Symbol>& out) {
+  const size_t end = run_end(in, at);
+  const bool after_number = out.empty() || is(out.back(), kNumber);
+  const bool odd = (end - at) % 2 == 1;
+  const bool stays = end < in.size() && is_joined_number(in[end]) && after_number == odd;
+  if (stays && end == at + 1) {
+    out.push_back(in[at]);
+    return end;
+  }
+  for (size_t i = at; i < end; ++i) out.insert(out.end(), {kBlank, in[i]});
+  if (!stays) out.push_back(kBlank);
+  return end;
+}
+
 bool is_white_space(std::string_view line, const CharacterClasses& classes) {
   for (size_t at = 0; at < line.size();) {
     if (!(classes[next_code_point(line, at)] & kSpace)) return false;
@@ -162,87 +204,48 @@ void Tokenizer::clean(std::string_view line, Scratch& scratch) const {
   }
 }
 
+// Whether the symbol at `at`, which is no letter or digit, is part of its word.
+bool Tokenizer::joins(const std::vector<uint32_t>& text, size_t at) const {
+  const bool before_lower_case = at + 1 < text.size() && is(text[at + 1], kLowercaseLetter);
+  switch (code(text[at])) {
+    case '`':
+    case '-':
+      return true;
+    case '\'':
+      return rules_ && (before_lower_case || !apostrophe_joins_before_lower_case_);
+    case ':':
+      return colon_joins_ && before_lower_case;
+    case U'·':
+      return middle_dot_joins_;
+    default:
+      return false;
+  }
+}
+
 void Tokenizer::separate(Scratch& scratch) const {
   const auto& in = scratch.text;
   auto& out = scratch.next;
   out.clear();
-  const auto alone = [&out](Symbol s) { out.insert(out.end(), {kBlank, s, kBlank}); };
-  const auto run_end = [&in](size_t at) {
-    size_t end = at;
-    while (end < in.size() && in[end] == in[at]) ++end;
-    return end;
-  };
   for (size_t at = 0; at < in.size();) {
     const Symbol s = in[at];
-    if (is(s, kAlphanumeric | kSpace)) {
-      out.push_back(s);
-      ++at;
+    if (code(s) == '.') {
+      at = append_dots(in, at, out);
       continue;
     }
-    const auto next_is = [&](uint8_t bits) { return at + 1 < in.size() && is(in[at + 1], bits); };
-    size_t end = at + 1;
-    switch (code(s)) {
-      case '`':
-        out.push_back(s);
-        break;
-      case '-':
-        if (options_.aggressive && at > 0 && is(in[at - 1], kAlphanumeric) &&
-            next_is(kAlphanumeric)) {
-          out.insert(out.end(), {kBlank, kAt, s, kAt, kBlank});
-        } else {
-          out.push_back(s);
-        }
-        break;
-      case '.':
-        end = run_end(at);
-        if (end == at + 1) {
-          out.push_back(s);
-        } else {
-          out.push_back(kBlank);
-          out.insert(out.end(), end - at, kRunDot);
-          out.push_back(kBlank);
-        }
-        break;
-      case ',': {
-        end = run_end(at);
-        // The two substitutions of the script, in closed form: the last of a run of commas stays
-        // with a number after it if the run is odd after a number and even after anything else.
-        const bool after_number = out.empty() || is(out.back(), kNumber);
-        const bool stays =
-            end < in.size() && is_joined_number(in[end]) && after_number == ((end - at) % 2 == 1);
-        if (stays && end == at + 1) {
-          out.push_back(s);
-          break;
-        }
-        for (size_t i = at; i < end; ++i) out.insert(out.end(), {kBlank, s});
-        if (!stays) out.push_back(kBlank);
-        break;
-      }
-      case '\'':
-        if (!rules_ || (apostrophe_joins_before_lower_case_ && !next_is(kLowercaseLetter))) {
-          alone(s);
-        } else {
-          out.push_back(s);
-        }
-        break;
-      case ':':
-        if (colon_joins_ && next_is(kLowercaseLetter)) {
-          out.push_back(s);
-        } else {
-          alone(s);
-        }
-        break;
-      case 0xB7:
-        if (middle_dot_joins_) {
-          out.push_back(s);
-        } else {
-          alone(s);
-        }
-        break;
-      default:
-        alone(s);
+    if (code(s) == ',') {
+      at = append_commas(in, at, out);
+      continue;
     }
-    at = end;
+    if (is(s, kAlphanumeric | kSpace)) {
+      out.push_back(s);
+    } else if (options_.aggressive && is_inner_hyphen(in, at)) {
+      out.insert(out.end(), {kBlank, kAt, s, kAt, kBlank});
+    } else if (joins(in, at)) {
+      out.push_back(s);
+    } else {
+      out.insert(out.end(), {kBlank, s, kBlank});
+    }
+    ++at;
   }
   std::swap(scratch.text, scratch.next);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,7 @@ class Tokenizer {
 
   void clean(std::string_view line, Scratch& scratch) const;
   void separate(Scratch& scratch) const;
+  bool joins(const std::vector<uint32_t>& text, size_t at) const;
   void contract(Scratch& scratch) const;
   void words(Scratch& scratch, std::string& out) const;
 
