@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "base/checksum.h"
+#include "data/hash_set.h"
 #include "data/pairs.h"
 
 // A look at all of the text before long work starts.
@@ -28,7 +28,7 @@ class HeldOut {
   }
 
  private:
-  std::unordered_set<uint64_t> pairs_, sources_, targets_;
+  HashSet pairs_, sources_, targets_;
 };
 
 // A text's oddities: how many lines, and where the first one is.

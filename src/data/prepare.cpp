@@ -41,6 +41,7 @@ class Preparation {
   Preparation(const Recipe& recipe, const PrepareOptions& options)
       : recipe_(recipe), options_(options), pairs_(language_pairs(recipe)) {
     manifest_.residual = version();
+    manifest_.commit = commit();
     manifest_.recipe = recipe;
   }
 

@@ -16,8 +16,8 @@ struct PrepareOptions {
 
 // Looks at all of the input first and fails before long work starts; the directory then appears
 // whole or not at all. The result depends on the recipe and the text only, not on the number of
-// threads. Memory: a few blocks per thread, the words to learn from, 8 bytes or so per pair to
-// find duplicates.
+// threads. Memory: a few blocks per thread, the words to learn from, and up to 22 bytes per pair
+// (33 while the table grows) to find duplicates.
 Manifest prepare(const Recipe& recipe, const PrepareOptions& options);
 
 }  // namespace residual::data

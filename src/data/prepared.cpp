@@ -106,6 +106,7 @@ void fields(ConfigVisitor& visit, PreparedFile& o) {
 void fields(ConfigVisitor& visit, Manifest& o) {
   visit("format", o.format, "version of the directory's layout");
   visit("residual", o.residual, "version that wrote it");
+  visit("commit", o.commit, "of its source");
   visit.table("recipe", o.recipe, "what was done");
   visit.tables("inputs", o.inputs, "what was read");
   visit.tables("cleaning", o.cleaning, "what was dropped");

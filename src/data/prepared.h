@@ -49,7 +49,7 @@ struct PreparedFile {
 
 struct Manifest {
   int64_t format = 1;
-  std::string residual;  // the version that wrote it
+  std::string residual, commit;  // the version that wrote it
   Recipe recipe;
   std::vector<PreparedInput> inputs;
   std::vector<PreparedCleaning> cleaning;

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <unordered_set>
 #include <utility>
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "data/hash_set.h"
 #include "data/words.h"
 #include "text/vocabulary.h"
 
@@ -20,7 +20,7 @@ class Seen {
   explicit Seen(Duplicates duplicates) : duplicates_(duplicates) {}
 
   bool again(const PairView& pair) {
-    return duplicates_ != Duplicates::keep && !keys_.insert(key(pair)).second;
+    return duplicates_ != Duplicates::keep && !keys_.insert(key(pair));
   }
 
  private:
@@ -31,7 +31,7 @@ class Seen {
   }
 
   Duplicates duplicates_;
-  std::unordered_set<uint64_t> keys_;
+  HashSet keys_;
 };
 
 // Both sides to words, with the cleaning that comes on the way.

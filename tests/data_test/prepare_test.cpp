@@ -293,7 +293,7 @@ TEST(PrepareInAnotherProcess, DISABLED_Runs) {
   Progress::set_quiet(true);
   log::set_level(log::Level::error);
   Recipe recipe = published("iwslt14");
-  recipe.train = std::vector<std::string>(20, "train");
+  recipe.train = std::vector<std::string>(8, "train");
   prepare(recipe, {.output = std::getenv("RESIDUAL_TEST_OUTPUT")});
 }
 
@@ -319,7 +319,7 @@ TEST_F(Prepare, KilledAtAnyMomentItLeavesNothingThatLooksFinishedAndRunsAgain) {
   const auto expected = contents(output_);
 
   int killed = 0;
-  for (uint64_t i = 0; i < 12; ++i) {
+  for (uint64_t i = 0; i < 10; ++i) {
     fs::remove_all(output_);
     const pid_t child = start();
     std::this_thread::sleep_for(whole * Random(1).uniform(i));
