@@ -13,6 +13,9 @@
 namespace residual::data {
 namespace {
 
+// Package lists of two languages and of all source packages, uncompressed, rounded up.
+constexpr uint64_t kListBytes = 200'000'000;
+
 constexpr const char* kKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 // What stands between "deb" and the address.
@@ -49,6 +52,7 @@ PrivateApt::PrivateApt(const fs::path& directory, std::string mirror, std::strin
       language_(std::move(language)) {
   require_program("apt-get", "apt");
   require_writable(directory_);
+  require_disk_space(directory_, kListBytes);
   fs::create_directories(directory_ / "lists/partial");
   fs::create_directories(directory_ / "cache/archives/partial");
   if (!mirror_.empty())

@@ -138,6 +138,7 @@ std::vector<fs::path> download(const std::vector<RemoteFile>& files,
 }
 
 std::vector<std::string> digests(const std::vector<fs::path>& paths, std::string_view kind) {
+  if (paths.empty()) return {};
   std::vector<std::string> command = {fmt::format("{}sum", kind), "--"};
   for (const fs::path& path : paths) command.push_back(path.string());
   const ProcessResult result = run_process(command);

@@ -37,8 +37,8 @@ std::vector<std::string> digests(const std::vector<fs::path>& paths,
 void require_program(const std::string& name, const std::string& package);
 
 // Unpacks the members of a tar archive, of any compression, that match one of the patterns
-// (wildcards match '/' too) into an empty directory. A pattern that matches nothing is an error,
-// unless matches are optional and there are none at all.
+// (wildcards match '/' too) into a directory. A pattern that matches nothing is an error, unless
+// matches are optional; the directory must then be empty before.
 enum class Matches { required, optional };
 void extract(const fs::path& archive, const fs::path& directory,
              const std::vector<std::string>& patterns, Matches matches = Matches::required);

@@ -15,6 +15,9 @@ namespace {
 const RemoteFile kArchive = {
     .address = "http://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz", .bytes = 19982877};
 
+// What is unpacked, and as much again for the text made of it.
+constexpr uint64_t kDiskBytes = 150'000'000;
+
 constexpr std::array kTestParts = {"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011",
                                    "TED.tst2012"};
 
@@ -38,6 +41,7 @@ void write_train(const fs::path& input, const fs::path& output) {
 
 void fetch_iwslt14(const FetchOptions& options, FetchedSet& set) {
   only_pair(options, "de", "en");
+  require_disk_space(set.path(), kDiskBytes);
   const fs::path archive =
       download({kArchive},
                {.directory = options.downloads, .mirror = options.mirror, .verify = options.verify})

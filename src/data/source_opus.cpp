@@ -12,6 +12,8 @@ namespace residual::data {
 namespace {
 
 const std::string kBase = "https://object.pouta.csc.fi/OPUS-100/v1.0/opus-100-corpus-";
+// Text compresses to a third or so.
+constexpr uint64_t kUnpacked = 4;
 const fs::path kSupervised = "opus-100-corpus/v1.0/supervised";
 
 // The corpus names a pair by its languages in alphabetical order.
@@ -44,8 +46,7 @@ void fetch_all_pairs(const FetchOptions& options, FetchedSet& set) {
   const fs::path archive =
       download({file}, {.directory = options.downloads, .mirror = options.mirror}).front();
   set.came_from(file.address, archive);
-  // Text compresses to about a third.
-  require_disk_space(set.path(), 4 * fs::file_size(archive));
+  require_disk_space(set.path(), kUnpacked * fs::file_size(archive));
   const fs::path scratch = set.scratch();
   extract(archive, scratch, {"*" + kSupervised.string() + "/*"});
   std::set<std::string> names;
@@ -81,6 +82,7 @@ void fetch_opus100(const FetchOptions& options, FetchedSet& set) {
       download(files, {.directory = options.downloads, .mirror = options.mirror});
   for (size_t i = 0; i < pairs.size(); ++i) {
     set.came_from(files[i].address, archives[i]);
+    require_disk_space(set.path(), kUnpacked * fs::file_size(archives[i]));
     const fs::path scratch = set.scratch();
     extract(archives[i], scratch, {"*/" + stored_name(pairs[i]) + "/opus.*"});
     move_pair(scratch, pairs[i], set.path() / pairs[i].name());
