@@ -100,6 +100,13 @@ bool is_finnish_ending(std::string_view word) {
   return false;
 }
 
+const Entity* entity_at_start_of(std::string_view text) {
+  for (const Entity& entity : kEntities) {
+    if (text.starts_with(entity.name)) return &entity;
+  }
+  return nullptr;
+}
+
 // " line " without " @-@ " and entities.
 void unescape(std::string_view line, std::string& padded, std::string& out) {
   constexpr std::string_view kHyphen = " @-@ ";
@@ -113,13 +120,9 @@ void unescape(std::string_view line, std::string& padded, std::string& out) {
       at += kHyphen.size();
       continue;
     }
-    const auto entity =
-        rest[0] == '&' ? std::find_if(kEntities.begin(), kEntities.end(),
-                                      [&](const Entity& e) { return rest.starts_with(e.name); })
-                       : kEntities.end();
-    const bool found = entity != kEntities.end();
-    out += found ? entity->character : rest[0];
-    at += found ? entity->name.size() : 1;
+    const Entity* entity = rest[0] == '&' ? entity_at_start_of(rest) : nullptr;
+    out += entity ? entity->character : rest[0];
+    at += entity ? entity->name.size() : 1;
   }
 }
 
@@ -233,7 +236,7 @@ void Detokenizer::operator()(std::string_view line, std::string& out) const {
       } else {
         joiner.add(word);
       }
-    } else if (consists_of(word, opens)) {
+    } else if (consists_of(word, opens) || opens_contraction(words, i)) {
       joiner.open(word);
     } else if (consists_of(word, closes)) {
       // French sets a space before the high punctuation marks.
@@ -243,8 +246,6 @@ void Detokenizer::operator()(std::string_view line, std::string& out) const {
       joiner.join(word);
     } else if (joins_contraction(words, i) || continues_czech_number(words, i)) {
       joiner.join(word);
-    } else if (opens_contraction(words, i)) {
-      joiner.open(word);
     } else if (opens_czech_compound(words, i)) {
       joiner.add(word);
       joiner.out += words[++i];

@@ -176,25 +176,25 @@ PunctuationNormalizer::PunctuationNormalizer(const std::string& language) {
   between_digits_ = czech || language == "de" || language == "es" || language == "fr" ? ',' : '.';
 }
 
-void PunctuationNormalizer::operator()(std::string_view input, std::string& out) const {
-  Rewriter line(input);
-  normalize_spacing(line);
-  const bool non_ascii = line.has_non_ascii();
+void PunctuationNormalizer::operator()(std::string_view line, std::string& out) const {
+  Rewriter text(line);
+  normalize_spacing(text);
+  const bool non_ascii = text.has_non_ascii();
   if (non_ascii) {
-    normalize_quotes(line);
-    normalize_no_break_spaces(line);
+    normalize_quotes(text);
+    normalize_no_break_spaces(text);
   }
-  line.squeeze_spaces();
+  text.squeeze_spaces();
   if (quotation_ == Quotation::stops_inside) {
-    line.put_stops_inside();
+    text.put_stops_inside();
   } else if (quotation_ == Quotation::stops_outside) {
-    line.replace(",\"", "\",");
-    line.put_stops_outside();
+    text.replace(",\"", "\",");
+    text.put_stops_outside();
   }
   if (non_ascii) {
-    line.replace_between(is_digit, "\u00A0", std::string(1, between_digits_));
+    text.replace_between(is_digit, "\u00A0", std::string(1, between_digits_));
   }
-  out += line.text();
+  out += text.text();
 }
 
 void remove_non_printing(std::string_view line, std::string& out) {

@@ -236,11 +236,9 @@ void Tokenizer::separate(Scratch& scratch) const {
       at = append_commas(in, at, out);
       continue;
     }
-    if (is(s, kAlphanumeric | kSpace)) {
-      out.push_back(s);
-    } else if (options_.aggressive && is_inner_hyphen(in, at)) {
+    if (options_.aggressive && is_inner_hyphen(in, at)) {
       out.insert(out.end(), {kBlank, kAt, s, kAt, kBlank});
-    } else if (joins(in, at)) {
+    } else if (is(s, kAlphanumeric | kSpace) || joins(in, at)) {
       out.push_back(s);
     } else {
       out.insert(out.end(), {kBlank, s, kBlank});
