@@ -7,20 +7,6 @@
 namespace residual::data {
 namespace {
 
-LanguagePair parse_pair(const std::string& name) {
-  const size_t dash = name.find('-');
-  const auto is_language = [](std::string_view text) {
-    return !text.empty() && text.size() <= 31 &&
-           std::all_of(text.begin(), text.end(),
-                       [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  };
-  LanguagePair pair{.source = name.substr(0, dash),
-                    .target = dash == std::string::npos ? "" : name.substr(dash + 1)};
-  require(is_language(pair.source) && is_language(pair.target) && pair.source != pair.target,
-          "pairs: expected names like \"en-de\" (two different languages), got \"{}\"", name);
-  return pair;
-}
-
 std::vector<std::string> pair_folders(const std::string& data) {
   require(fs::is_directory(data),
           "{}: is not a directory; \"all\" pairs are its folders named "

@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "data/clean.h"
+#include "data/language_pair.h"
 
 // What `residual prepare` does to raw parallel text, as a recipe file says it. The steps and their
 // order:
@@ -75,11 +76,6 @@ void fields(ConfigVisitor& visit, SplitOptions& options);
 void fields(ConfigVisitor& visit, SubwordOptions& options);
 void fields(ConfigVisitor& visit, VocabularyOptions& options);
 void fields(ConfigVisitor& visit, Recipe& recipe);
-
-struct LanguagePair {
-  std::string source, target;
-  std::string name() const { return source + "-" + target; }
-};
 
 // The pairs by name; "all" stands for every folder of the data named like a pair, in order.
 std::vector<LanguagePair> language_pairs(const Recipe& recipe);

@@ -6,17 +6,10 @@
 #include <vector>
 
 #include "base/files.h"
+#include "data/language_pair.h"
 
 // Where parallel text comes from. Each source is one .cpp file and one row of sources().
 namespace residual::data {
-
-struct LanguagePair {
-  std::string source, target;
-  std::string name() const { return source + "-" + target; }
-};
-
-// "en-de", "pt_BR-en": two different language codes. Fails on anything else.
-LanguagePair parse_pair(std::string_view text);
 
 struct FetchOptions {
   std::string source;

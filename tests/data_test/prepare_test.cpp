@@ -263,11 +263,11 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   recipe_.train = {"missing"};
   EXPECT_THAT(error(), HasSubstr("missing.en: does not exist"));
   recipe_.pairs = {"english"};
-  EXPECT_THAT(error(), HasSubstr("expected names like \"en-de\""));
+  EXPECT_THAT(error(), HasSubstr("\"english\" is not a pair of languages"));
   recipe_.pairs = {"en-de", "de-en"};
   EXPECT_THAT(error(), HasSubstr("\"de-en\" is there twice"));
   recipe_.pairs = {"../x-de"};
-  EXPECT_THAT(error(), HasSubstr("expected names like"));
+  EXPECT_THAT(error(), HasSubstr("is not a pair of languages"));
 }
 
 TEST_F(Prepare, AnOutputThatExistsOrCannotBeIsNamed) {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace residual::data {
+
+struct LanguagePair {
+  std::string source, target;
+  std::string name() const { return source + "-" + target; }
+};
+
+// "en-de", "pt_BR-en": two different language codes. Fails on anything else.
+LanguagePair parse_pair(std::string_view text);
+
+}  // namespace residual::data
