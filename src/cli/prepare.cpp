@@ -57,7 +57,7 @@ void add_input_options(CLI::App& command, Options& options) {
   command.add_option("recipe", options.recipe, "what to do, a TOML file; see --explain")
       ->type_name("RECIPE")
       ->group(group);
-  command.add_option("--data", options.data, "directory of the text, as `residual fetch` fills it")
+  command.add_option("--data", options.data, "directory of the text, instead of the recipe's")
       ->type_name("DIR")
       ->group(group);
   command.add_option("--source-lang", options.source_language, "instead of the recipe's pairs")
