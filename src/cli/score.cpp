@@ -244,7 +244,7 @@ void add_text_options(CLI::App& command, Options& options) {
       ->group(group);
   command.add_option("-m,--metric", options.metrics, "bleu, chrf, chrf++, ter, multi-bleu")
       ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "multi-bleu"}))
-      ->capture_default_str()
+      ->default_str("bleu")
       ->type_name("NAME")
       ->group(group);
   command.add_flag("--sentence-level", options.sentence_level, "one score per line")->group(group);

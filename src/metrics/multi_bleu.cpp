@@ -58,11 +58,14 @@ std::string MultiBleu::line(std::span<const double> sums) const {
 }
 
 Signature MultiBleu::signature(size_t references, const Trials& trials) const {
-  return make_signature(references, trials,
-                        {{"case", "c", options_.lowercase ? "lc" : "mixed"},
-                         {"tok", "tok", "none"},
-                         {"smooth", "s", "none"},
-                         {"unk", "u", options_.unk_never_matches ? "never" : "word"}});
+  auto fields = make_signature(references, trials,
+                               {{"case", "c", options_.lowercase ? "lc" : "mixed"},
+                                {"tok", "tok", "none"},
+                                {"smooth", "s", "none"},
+                                {"unk", "u", options_.unk_never_matches ? "never" : "word"}})
+                    .fields();
+  fields.back() = {"as", "as", "multi-bleu.perl"};  // not a version of sacreBLEU
+  return Signature(std::move(fields));
 }
 
 }  // namespace residual::metrics

@@ -37,6 +37,11 @@ TEST(MultiBleu, AnUnknownReferenceWordMatchesNothingIfAsked) {
             4);
 }
 
+TEST(MultiBleu, ItsSignatureNamesTheScriptNotSacrebleu) {
+  EXPECT_EQ(MultiBleu({.lowercase = true}).signature(2).text(),
+            "nrefs:2|case:lc|tok:none|smooth:none|unk:word|as:multi-bleu.perl");
+}
+
 TEST(MultiBleu, NothingToCompareIsZero) {
   EXPECT_EQ(line(MultiBleu(), {"a"}, {{""}}),
             "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)");
