@@ -37,7 +37,7 @@ bool read_version(std::string_view& codes, const std::string& name) {
   const std::string_view version = strip(codes.substr(9, end - 9));
   codes.remove_prefix(std::min(end + 1, codes.size()));
   require(version == "0.1" || version == "0.2",
-          "{}:1: expected \"#version: 0.1\" or \"#version: 0.2\", got version \"{}\"", name,
+          R"({}:1: expected "#version: 0.1" or "#version: 0.2", got version "{}")", name,
           version.substr(0, 40));
   return version == "0.2";
 }
@@ -83,7 +83,7 @@ Bpe::Bpe(std::string_view codes, const std::string& name, BpeOptions options)
 }
 
 Bpe Bpe::load(const fs::path& codes, BpeOptions options) {
-  return Bpe(read_file(codes), codes.string(), std::move(options));
+  return {read_file(codes), codes.string(), std::move(options)};
 }
 
 BpeTransform::BpeTransform(std::shared_ptr<const Bpe> bpe)

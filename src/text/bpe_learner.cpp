@@ -66,7 +66,7 @@ class Learner {
   void prune();
   void restore(int64_t step);
   bool find_best(uint32_t& best);
-  void merge(uint32_t pair);
+  void merge(uint32_t id);
   void merge_in_word(uint32_t word, const Pair& pair, uint32_t merged);
   void replace(std::span<const uint32_t> old, const Pair& pair, uint32_t merged);
   void replace_in_joined_text(std::span<const uint32_t> old, const Pair& pair);

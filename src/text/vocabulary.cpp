@@ -62,8 +62,8 @@ Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) 
             "{}:{}: expected a symbol, a space and a count, got \"{}\"", name, number,
             whole.substr(0, 80));
     require(overwrites || out.table_.find(line) == StringTable::kAbsent,
-            "{}:{}: \"{}\" is in the vocabulary already; remove the line, or end it in \"{}\"",
-            name, number, line.substr(0, 80), kOverwrite);
+            R"({}:{}: "{}" is in the vocabulary already; remove the line, or end it in "{}")", name,
+            number, line.substr(0, 80), kOverwrite);
     out.append(line, count);
   }
   return out;
