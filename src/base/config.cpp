@@ -205,7 +205,7 @@ class Reader : public ConfigVisitor {
   }
 
   void inside(const toml::table& table, std::string path, const std::function<void()>& body) {
-    const auto outer_table = std::exchange(table_, &table);
+    const toml::table* const outer_table = std::exchange(table_, &table);
     auto outer_path = std::exchange(path_, std::move(path));
     auto outer_known = std::exchange(known_, {});
     body();
