@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <string>
 
 #include "base/error.h"
@@ -52,18 +53,18 @@ int run(int argc, char** argv) {
   set_up_help(root);
   add_global_options(root);
   add_version(root);
-  add_completions(root);
-  add_bpe(root);
-  add_sentencepiece(root);
-  add_vocabulary(root);
-  add_normalize(root);
-  add_tokenize(root);
-  add_detokenize(root);
   add_fetch(root);
   add_prepare(root);
   add_corpus(root);
+  add_normalize(root);
+  add_tokenize(root);
+  add_detokenize(root);
+  add_bpe(root);
+  add_sentencepiece(root);
+  add_vocabulary(root);
   add_score(root);
   add_schemes(root);
+  add_completions(root);
   root.require_subcommand(0, 1);
   try {
     root.parse(argc, argv);
@@ -72,7 +73,8 @@ int run(int argc, char** argv) {
       return kWrongUsage;
     }
   } catch (const CLI::ParseError& error) {
-    return root.exit(error, std::cout, std::cerr) == 0 ? 0 : kWrongUsage;
+    if (root.exit(error, std::cout, std::cerr) != 0) return kWrongUsage;
+    std::cout.flush();  // a help or version text
   } catch (const Error& error) {
     return report(error.what());
   } catch (const std::bad_alloc&) {
@@ -80,7 +82,7 @@ int run(int argc, char** argv) {
   } catch (const std::exception& error) {
     return report(error.what());
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+  if (!std::cout || std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     return report("cannot write to standard output");
   }
   return 0;

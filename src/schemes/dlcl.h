@@ -24,7 +24,7 @@ class Dlcl final : public Scheme<A> {
     for (int l = 0; l <= stack.layers; ++l) {
       w_.emplace_back();
       for (int k = 0; k <= l; ++k)
-        w_[l].push_back(a.scalar(numbered("weight", l) + "." + std::to_string(k), 1.0 / (l + 1)));
+        w_[l].push_back(a.scalar(numbered(numbered("weight", l), k), 1.0 / (l + 1)));
     }
     for (int l = 1; l <= stack.layers; ++l)
       history_norm_.push_back(a.norm(numbered("history_norm", l), kNormEpsilon));

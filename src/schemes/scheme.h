@@ -1,6 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <string_view>
 #include <vector>
 
 // A residual scheme decides what each block of a stack sees and how the blocks' outputs become the
@@ -69,7 +72,7 @@ class Scheme {
   virtual void calibrate(const Tensor& /*x*/, const Blocks<A>& /*f*/) {}
 };
 
-inline std::string numbered(const char* name, int k) { return name + ("." + std::to_string(k)); }
+inline std::string numbered(std::string_view name, int k) { return fmt::format("{}.{}", name, k); }
 
 constexpr double kNormEpsilon = 1e-5;  // PyTorch's and so fairseq's
 

@@ -262,7 +262,7 @@ TEST(Dlcl, WithOnlyTheLastLayersWeightIsItsPlainStack) {
     const auto scheme = make(a, kEncoder, {.name = "dlcl", .variant = variant});
     for (int l = 0; l <= kEncoder.layers; ++l) {
       for (int k = 0; k <= l; ++k) {
-        (*a.parameters().at(numbered("weight", l) + "." + std::to_string(k)))[0] = k == l ? 1 : 0;
+        (*a.parameters().at(numbered(numbered("weight", l), k)))[0] = k == l ? 1 : 0;
       }
     }
     const Rows x = random_rows(3, 11);
@@ -287,8 +287,7 @@ TEST(Dlcl, WeightsStartAsAnAverage) {
   make(a, kEncoder, {.name = "dlcl"});
   for (int l = 0; l <= kEncoder.layers; ++l) {
     double sum = 0;
-    for (int k = 0; k <= l; ++k)
-      sum += (*a.parameters().at(numbered("weight", l) + "." + std::to_string(k)))[0];
+    for (int k = 0; k <= l; ++k) sum += (*a.parameters().at(numbered(numbered("weight", l), k)))[0];
     EXPECT_NEAR(sum, 1, 1e-15);
   }
 }

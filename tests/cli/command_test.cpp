@@ -1,0 +1,191 @@
+// The `residual` binary as its users meet it: help, exit codes, pipes, start-up.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/shell.h"
+#include "support/temporary.h"
+
+namespace residual {
+namespace {
+
+using test::run;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// The words in the first column of the "Commands:" section of a help text.
+std::vector<std::string> commands_in(const std::string& help) {
+  std::vector<std::string> commands;
+  std::istringstream lines(help);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "Commands:") {
+      inside = true;
+    } else if (line.empty()) {
+      inside = false;
+    } else if (inside && line.size() > 2 && line[2] != ' ') {
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+  }
+  return commands;
+}
+
+// All command paths: "tokenize", "bpe learn", ...
+std::vector<std::string> all_commands(const std::string& path = "") {
+  std::vector<std::string> found;
+  for (const auto& name : commands_in(run("residual " + path + "--help").output)) {
+    found.push_back(path + name);
+    for (const auto& below : all_commands(path + name + " ")) found.push_back(below);
+  }
+  return found;
+}
+
+TEST(Help, OfEveryCommandHasUsageOptionsAndExamples) {
+  const auto commands = all_commands();
+  EXPECT_THAT(commands, testing::IsSupersetOf({"tokenize", "detokenize", "normalize", "bpe learn",
+                                               "fetch", "prepare", "score", "completions"}));
+  for (const auto& command : commands) {
+    SCOPED_TRACE(command);
+    const auto result = run("residual " + command + " --help");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.output, HasSubstr("Usage: residual " + command));
+    EXPECT_THAT(result.output, HasSubstr("--threads N"));
+    const bool is_group = !commands_in(result.output).empty();
+    EXPECT_TRUE(is_group || result.output.find("Examples:\n  ") != std::string::npos);
+    EXPECT_THAT(result.error, IsEmpty());
+  }
+}
+
+TEST(Version, NamesCommitCompilerCpuAndLibraries) {
+  const auto result = run("residual --version");
+  EXPECT_EQ(result.exit_code, 0);
+  for (const char* part : {"residual 0.", "compiler: ", "cpu features in use: ", "ICU ", "fmt "}) {
+    EXPECT_THAT(result.output, HasSubstr(part));
+  }
+}
+
+TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {"residual", "Usage: residual COMMAND"},
+           {"residual tokenise", "unknown command \"tokenise\"; did you mean \"tokenize\"?"},
+           {"residual tokenize --agressive", "did you mean \"--aggressive\"?"},
+           {"residual bpe apply", "--codes is required"},
+           {"residual completions tcsh", "tcsh not in {bash,zsh,fish}"}}) {
+    SCOPED_TRACE(line);
+    const auto result = run(line + " < /dev/null");
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.error, HasSubstr(message));
+    EXPECT_THAT(result.output, IsEmpty());
+  }
+}
+
+TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {"residual tokenize /nonexistent",
+            "/nonexistent: cannot open: No such file or directory"},
+           {"residual tokenize /", "/: is a directory, not a text file"},
+           {"printf 'a\\n\\377\\n' | residual tokenize",
+            "standard input:2: byte 1 of the line (0xff)"},
+           {"echo a | residual tokenize > /dev/full",
+            "standard output: cannot write: No space left"},
+           {"residual --version > /dev/full", "cannot write"},
+           {"residual completions bash > /dev/full", "cannot write"}}) {
+    SCOPED_TRACE(line);
+    const auto result = run(line);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.error, HasSubstr("residual: error: "));
+    EXPECT_THAT(result.error, HasSubstr(message));
+  }
+}
+
+TEST(Pipe, ThatStaysOpenIsAnsweredLineByLine) {
+  std::array<int, 2> in{}, out{};
+  ASSERT_EQ(::pipe(in.data()), 0);
+  ASSERT_EQ(::pipe(out.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(in[0], STDIN_FILENO);
+    ::dup2(out[1], STDOUT_FILENO);
+    ::close(in[1]);
+    ::close(out[0]);
+    ::execl(RESIDUAL_BIN "/residual", "residual", "tokenize", nullptr);
+    ::_exit(127);
+  }
+  ::close(in[0]);
+  ::close(out[1]);
+  ::alarm(20);  // a command that waits for the end of its input would wait for ever
+  for (const std::string line : {"one, two", "three."}) {
+    const std::string sent = line + "\n";
+    ASSERT_EQ(::write(in[1], sent.data(), sent.size()), static_cast<ssize_t>(sent.size()));
+    std::array<char, 100> answer{};
+    ASSERT_GT(::read(out[0], answer.data(), answer.size()), 0);
+    EXPECT_EQ(answer[0], line[0]);
+  }
+  ::close(in[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ::alarm(0);
+  EXPECT_EQ(status, 0);
+  ::close(out[0]);
+}
+
+TEST(Pipe, ThatIsClosedEndsTheCommandQuietly) {
+  const auto result = run("yes 'a line, of text.' | residual tokenize | head -n 2");
+  EXPECT_EQ(result.output, "a line , of text .\na line , of text .\n");
+  EXPECT_THAT(result.error, IsEmpty());
+}
+
+TEST(Threads, GiveTheSameBytesWhateverTheirNumber) {
+  const test::TemporaryDirectory directory;
+  run("seq 1 200000 | sed 's/$/ words, and \"more\" of them./' > " + (directory / "in").string());
+  const std::string one =
+      run("residual --threads 1 tokenize < " + (directory / "in").string() + " | md5sum").output;
+  const std::string five =
+      run("residual tokenize --threads 5 < " + (directory / "in").string() + " | md5sum").output;
+  EXPECT_EQ(one, five);
+}
+
+TEST(Completions, AreScriptsThatTheShellAcceptsAndThatKnowEveryCommand) {
+  const auto script = run("residual completions bash");
+  for (const auto& command : all_commands()) EXPECT_THAT(script.output, HasSubstr(command));
+  // What bash itself would offer after "residual tok" and "residual bpe l".
+  const auto offered =
+      run("residual completions bash > $$.sh; . ./$$.sh; rm $$.sh; "
+          "COMP_WORDS=(residual tok); COMP_CWORD=1; _residual; echo ${COMPREPLY[0]}; "
+          "COMP_WORDS=(residual bpe l); COMP_CWORD=2; _residual; echo ${COMPREPLY[0]}; "
+          "COMP_WORDS=(residual tokenize --agg); COMP_CWORD=2; _residual; echo ${COMPREPLY[0]}");
+  EXPECT_EQ(offered.output, "tokenize\nlearn\n--aggressive\n");
+  for (const char* shell : {"zsh", "fish"}) {
+    EXPECT_EQ(run(std::string("residual completions ") + shell).exit_code, 0);
+    const std::string check = std::string("command -v ") + shell +
+                              " > /dev/null || exit 0; residual completions " + shell +
+                              " > $$.s; " + shell + " -n $$.s; code=$?; rm $$.s; exit $code";
+    EXPECT_EQ(run(check).exit_code, 0) << shell;
+  }
+}
+
+// The best of several: the machine may be busy, the program must not be.
+TEST(StartUp, TakesLessThanThirtyMilliseconds) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    const auto start = Clock::now();
+    ASSERT_EQ(std::system(RESIDUAL_BIN "/residual --version > /dev/null"), 0);
+    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  RecordProperty("milliseconds", std::to_string(best));
+  EXPECT_LT(best, 30);
+}
+
+}  // namespace
+}  // namespace residual
