@@ -36,8 +36,9 @@ class Cells {
   }
   // The position of the highest bit and the two bits after it.
   static int64_t length_class(int64_t length, uint64_t scale) {
-    const uint64_t scaled = std::min<uint64_t>(static_cast<uint64_t>(length), 1u << 31) * scale;
-    const int width = 64 - std::countl_zero(scaled);
+    const auto bounded = static_cast<uint64_t>(std::clamp<int64_t>(length, 1, int64_t{1} << 31));
+    const uint64_t scaled = bounded * scale;  // at least kUnit, so that three bits are there
+    const int64_t width = 64 - std::countl_zero(scaled);
     return width * 4 + static_cast<int64_t>(scaled >> (width - 3) & 3);
   }
 
@@ -143,7 +144,7 @@ Composition compose_by_length(const Corpus& corpus, const BatchLimits& limits, u
   Composition made = sort_by_cell(corpus, limits, cell_of);
   const std::span<uint32_t> pairs(made.pairs);
   parallel_for(kCells, kSide, [&](int64_t first, int64_t last) {
-    for (size_t cell = static_cast<size_t>(first); cell < static_cast<size_t>(last); ++cell) {
+    for (auto cell = static_cast<size_t>(first); cell < static_cast<size_t>(last); ++cell) {
       const size_t begin = cell == 0 ? 0 : made.ends[cell - 1];
       Random(seed, stream | cell).shuffle(pairs.subspan(begin, made.ends[cell] - begin));
     }
@@ -177,7 +178,7 @@ void numpy_shuffle(std::span<uint32_t> values, uint32_t seed) {
   std::mt19937 generator(seed);
   for (size_t i = values.size(); i-- > 1;) {
     // Rejection under the smallest mask that covers i: numpy's random_interval.
-    const uint32_t last = static_cast<uint32_t>(i);
+    const auto last = static_cast<uint32_t>(i);
     const uint32_t mask = ~uint32_t{0} >> std::countl_zero(last);
     uint32_t j;
     do j = static_cast<uint32_t>(generator()) & mask;

@@ -155,7 +155,8 @@ std::vector<std::string> digests(const std::vector<fs::path>& paths, std::string
 }
 
 void require_program(const std::string& name, const std::string& package) {
-  std::istringstream directories(std::getenv("PATH") ? std::getenv("PATH") : "");
+  const char* path = std::getenv("PATH");
+  std::istringstream directories(path ? path : "");
   for (std::string directory; std::getline(directories, directory, ':');) {
     if (::access((fs::path(directory) / name).c_str(), X_OK) == 0) return;
   }

@@ -63,7 +63,7 @@ Inspection inspect(const std::string& label, const std::vector<PairFiles>& input
       return Looked{.block = std::move(block), .found = found};
     };
   };
-  pipeline.consume = [&](Looked looked) {
+  pipeline.consume = [&](const Looked& looked) {
     total.pairs += looked.found.pairs;
     merge(total.empty, looked.found.empty);
     merge(total.identical, looked.found.identical);

@@ -90,7 +90,7 @@ class SentenceCounter {
     for (const Lines& reference : references) {
       read(reference[line], reference_);
       compare();
-      const double score = f_score<double>(options_, candidate_);
+      const auto score = f_score<double>(options_, candidate_);
       if (score > best) {
         best = score;
         std::copy(candidate_.begin(), candidate_.end(), row.begin());
@@ -170,8 +170,8 @@ std::string Chrf::name() const {
 Statistics Chrf::statistics(std::span<const std::string> hypotheses,
                             const References& references) const {
   require_parallel(hypotheses, references);
-  const auto orders = static_cast<size_t>(options_.char_order + options_.word_order);
-  Statistics statistics(hypotheses.size(), 3 * orders);
+  const int orders = options_.char_order + options_.word_order;
+  Statistics statistics(hypotheses.size(), size_t{3} * static_cast<size_t>(orders));
   parallel_for(static_cast<int64_t>(hypotheses.size()), kGrain, [&](int64_t begin, int64_t end) {
     SentenceCounter counter(options_);
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {

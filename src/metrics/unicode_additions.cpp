@@ -42,7 +42,7 @@ constexpr std::array<Addition, 66> kAdditions{{
 
 char added_class(char32_t c) {
   if (c < kAdditions.front().first) return 0;
-  const auto after = std::upper_bound(
+  const auto* const after = std::upper_bound(
       kAdditions.begin(), kAdditions.end(), c,
       [](char32_t value, const Addition& addition) { return value < addition.first; });
   const Addition& addition = *(after - 1);

@@ -96,7 +96,7 @@ TensorView parse_tensor(const std::string& name, const json& entry, std::string_
   require(begin <= end && end <= data.size(),
           "{}: tensor \"{}\": bytes {} to {} are not within the file's {} bytes of data", file,
           name, begin, end, data.size());
-  uint64_t bytes = static_cast<uint64_t>(size_of(tensor.dtype));
+  auto bytes = static_cast<uint64_t>(size_of(tensor.dtype));
   for (const auto& dimension : shape) {
     const uint64_t n = unsigned_number(dimension, file, name);
     // No product can exceed the file's size, unless a later dimension is 0.
