@@ -288,22 +288,14 @@ TEST_F(Prepare, InvalidBytesCanBeReplaced) {
   EXPECT_EQ(text("train.en"), "a \xef\xbf\xbd\n");
 }
 
-// Run by the next test in a process of its own.
-TEST(PrepareInAnotherProcess, DISABLED_Runs) {
-  Progress::set_quiet(true);
-  log::set_level(log::Level::error);
-  Recipe recipe = published("iwslt14");
-  recipe.train = std::vector<std::string>(8, "train");
-  prepare(recipe, {.output = std::getenv("RESIDUAL_TEST_OUTPUT")});
-}
-
 TEST_F(Prepare, KilledAtAnyMomentItLeavesNothingThatLooksFinishedAndRunsAgain) {
   const auto start = [&] {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::setenv("RESIDUAL_TEST_OUTPUT", output_.c_str(), 1);
-      ::execl("/proc/self/exe", "data_test", "--gtest_also_run_disabled_tests", "--gtest_brief=1",
-              "--gtest_filter=PrepareInAnotherProcess.*", nullptr);
+      ::execl(RESIDUAL_BIN "/residual", "residual", "--quiet", "prepare",
+              RESIDUAL_SOURCE_DIR "/recipes/iwslt14.toml", "--data", kData.c_str(), "--train",
+              "train", "train", "train", "train", "train", "train", "train", "train", "--set",
+              "subwords.merges=200", "--output", output_.c_str(), nullptr);
       ::_exit(127);
     }
     return child;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,6 +63,10 @@ struct Case {
   Options options;
   Stack stack;
 };
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.options.name << " " << c.options.variant;
+}
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
   std::string name = info.param.options.name + "_" + info.param.options.variant +
