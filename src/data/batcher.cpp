@@ -1,6 +1,7 @@
 #include "data/batcher.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -44,6 +45,12 @@ void check(const BatchOptions& o) {
   require(o.temperature.annealing_epochs >= 0 && o.temperature.annealing_epochs <= kMostEpochs,
           "the temperature is annealed over {} epochs; it must be from 0 to {}",
           o.temperature.annealing_epochs, kMostEpochs);
+  require(
+      o.temperature.annealing_epochs == 0 ||
+          (std::isfinite(o.temperature.start) && std::isfinite(o.temperature.end)),
+      "temperature goes from {} to {}; it must be finite to be annealed: use a large number, or "
+      "0 annealing epochs",
+      o.temperature.start, o.temperature.end);
 }
 
 }  // namespace
@@ -79,10 +86,12 @@ int64_t Batcher::count_kept(size_t input) const {
     const Corpus::Lengths at = limits.lengths(corpus, pair);
     if (!limits.keeps(at)) continue;
     ++kept;
-    require(std::max(at.source, at.target) <= options_.max_tokens,
-            "{}: the pair of line {} has {} source and {} target tokens, a batch at most {}; raise "
-            "max_tokens, or lower max_source or max_target to leave such pairs out",
-            name, corpus.line(pair), at.source, at.target, options_.max_tokens);
+    if (std::max(at.source, at.target) > options_.max_tokens) {
+      fail(
+          "{}: the pair of line {} has {} source and {} target tokens, a batch at most {}; raise "
+          "max_tokens, or lower max_source or max_target to leave such pairs out",
+          name, corpus.line(pair), at.source, at.target, options_.max_tokens);
+    }
   }
   require(kept > 0, "{}: none of its {} pairs has at most {} source and {} target tokens", name,
           corpus.size(), options_.max_source, options_.max_target);

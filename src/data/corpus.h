@@ -91,8 +91,6 @@ class Corpus {
   int64_t size() const { return static_cast<int64_t>(footer_.pairs); }
   SentenceView source(int64_t pair) const { return view(bounds(pair), false); }
   SentenceView target(int64_t pair) const { return view(bounds(pair), true); }
-  int64_t source_length(int64_t pair) const { return lengths(pair).source; }
-  int64_t target_length(int64_t pair) const { return lengths(pair).target; }
   struct Lengths {
     int64_t source, target;
   };
@@ -105,8 +103,6 @@ class Corpus {
   void append(int64_t pair, std::vector<int32_t>& source, std::vector<int32_t>& target) const;
   uint64_t line(int64_t pair) const;  // of the text it was made from, counted from 1
 
-  uint64_t source_tokens() const { return footer_.source_tokens; }
-  uint64_t target_tokens() const { return footer_.target_tokens; }
   const CorpusFooter& footer() const { return footer_; }
   std::string source_language() const { return footer_.source_language; }
   std::string target_language() const { return footer_.target_language; }

@@ -66,7 +66,8 @@ void fields(ConfigVisitor& visit, VocabularyOptions& o) {
   visit("joined", o.joined, "one vocabulary for all languages, else one for each side");
   visit("threshold", o.threshold, "symbols seen fewer times are unknown", {.min = 0});
   visit("max_symbols", o.max_symbols, "keep so many, special symbols included; 0: all", {.min = 0});
-  visit("multiple", o.multiple, "fill up to a multiple of this with symbols of no use", {.min = 1});
+  visit("multiple", o.multiple, "fill up to a multiple of this with symbols of no use",
+        {.min = 1, .max = 1 << 20});
   visit("language_tags", o.language_tags,
         "add <2xx> for each target language, to be put before the source");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -261,6 +262,12 @@ TEST_F(BatcherTest, RefusesWhatCannotWork) {
   EXPECT_THAT(making(c, {.max_source = 0}), ThrowsMessage<Error>(HasSubstr("max_source is 0")));
   EXPECT_THAT(making(c, {.composition = "sorted"}), ThrowsMessage<Error>(HasSubstr("\"sorted\"")));
   EXPECT_THAT(making(c, {.temperature = {.end = 0}}), ThrowsMessage<Error>(HasSubstr("0.01")));
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const Temperature& t : {Temperature{.start = infinity, .end = 1, .annealing_epochs = 3},
+                               Temperature{.start = 1, .end = infinity, .annealing_epochs = 3}}) {
+    EXPECT_THAT(making(c, {.temperature = t}), ThrowsMessage<Error>(HasSubstr("must be finite")));
+  }
+  EXPECT_NO_THROW(making(c, {.temperature = {.start = infinity, .end = infinity}})());
   EXPECT_THAT([] { Batcher({}, {}); }, ThrowsMessage<Error>(HasSubstr("no corpus")));
   EXPECT_THAT(
       [&] {

@@ -32,14 +32,14 @@ void expect_equal(const Corpus& corpus, const test::Pairs& pairs) {
     const int64_t pair = static_cast<int64_t>(i);
     EXPECT_EQ(test::ids_of(corpus.source(pair)), pairs[i].first);
     EXPECT_EQ(test::ids_of(corpus.target(pair)), pairs[i].second);
-    EXPECT_EQ(corpus.source_length(pair), static_cast<int64_t>(pairs[i].first.size()));
-    EXPECT_EQ(corpus.target_length(pair), static_cast<int64_t>(pairs[i].second.size()));
+    EXPECT_EQ(corpus.lengths(pair).source, static_cast<int64_t>(pairs[i].first.size()));
+    EXPECT_EQ(corpus.lengths(pair).target, static_cast<int64_t>(pairs[i].second.size()));
     EXPECT_EQ(corpus.line(pair), 10 * i + 1);
     source_tokens += pairs[i].first.size();
     target_tokens += pairs[i].second.size();
   }
-  EXPECT_EQ(corpus.source_tokens(), source_tokens);
-  EXPECT_EQ(corpus.target_tokens(), target_tokens);
+  EXPECT_EQ(corpus.footer().source_tokens, source_tokens);
+  EXPECT_EQ(corpus.footer().target_tokens, target_tokens);
   corpus.verify();
 }
 

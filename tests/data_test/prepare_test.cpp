@@ -139,7 +139,7 @@ TEST_F(Prepare, TheCorpusHoldsTheSegmentedTextAndItsLineNumbers) {
       EXPECT_EQ(english, text(entry.split + ".en"));
     }
     EXPECT_EQ(corpus.size(), entry.pairs);
-    EXPECT_EQ(corpus.source_tokens(), static_cast<uint64_t>(entry.source_tokens));
+    EXPECT_EQ(corpus.footer().source_tokens, static_cast<uint64_t>(entry.source_tokens));
   }
 }
 
@@ -199,6 +199,11 @@ TEST_F(Prepare, VocabulariesCanBeSeparate) {
   EXPECT_EQ(text("vocabulary.de.txt"), "c 2\n");
 }
 
+TEST_F(Prepare, AVocabularyMultipleBeyond32BitsIsRefused) {
+  write("recipe.toml", "[vocabulary]\nmultiple = 4294967297\n");
+  EXPECT_THROW(read_config(directory_ / "recipe.toml", recipe_), Error);
+}
+
 TEST_F(Prepare, ManyPairsShareOneModelAndVocabularyWithTags) {
   for (const std::string pair : {"de-en", "en-fr"}) {
     std::string source, target;
@@ -232,7 +237,7 @@ TEST_F(Prepare, ManyPairsShareOneModelAndVocabularyWithTags) {
   EXPECT_EQ(vocabulary.count(vocabulary.id("<2de>")), 200u);
   const Corpus there = Corpus::open(output_ / "train.de-en.corpus");
   const Corpus back = Corpus::open(output_ / "train.en-de.corpus");
-  EXPECT_EQ(there.source_length(3), back.target_length(3));
+  EXPECT_EQ(there.lengths(3).source, back.lengths(3).target);
   EXPECT_EQ(there.source(3)[0], back.target(3)[0]);
   EXPECT_TRUE(fs::exists(output_ / "sentencepiece.model"));
 }
