@@ -1,7 +1,9 @@
 #include "data/download.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 
@@ -75,6 +77,19 @@ void verify(const fs::path& path, const RemoteFile& file) {
           path.string(), file.digest, digest);
 }
 
+// Whole or not at all, even if the machine loses power.
+void put_in_place(const fs::path& partial, const fs::path& path) {
+  const int file = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) fail_errno(partial, "cannot open");
+  const bool synced = ::fsync(file) == 0;
+  const int code = errno;
+  ::close(file);
+  errno = code;
+  if (!synced) fail_errno(partial, "cannot sync to disk");
+  FileSystem::real().rename(partial, path);
+  FileSystem::real().sync_directory(path.parent_path());
+}
+
 // True if the file is now at `path`.
 bool obtain(const RemoteFile& file, const fs::path& path, const DownloadOptions& options) {
   if (fs::exists(path)) {
@@ -85,8 +100,14 @@ bool obtain(const RemoteFile& file, const fs::path& path, const DownloadOptions&
   const uint64_t bytes = options.verify ? file.bytes : 0;
   if (load(on_mirror(file.address, options.mirror), partial, bytes) != 0) return false;
   if (options.verify) verify(partial, file);
-  FileSystem::real().rename(partial, path);
+  put_in_place(partial, path);
   return true;
+}
+
+// True if tar can read it to its end.
+bool is_whole(const fs::path& archive) {
+  return run_process({"tar", "--list", "--force-local", "--file=" + archive.string()}).exit_code ==
+         0;
 }
 
 }  // namespace
@@ -178,9 +199,12 @@ void extract(const fs::path& archive, const fs::path& directory,
                                       "--"};
   command.insert(command.end(), patterns.begin(), patterns.end());
   const int code = run_process(command).exit_code;
-  const bool none = matches == Matches::optional && fs::is_empty(directory);
-  require(code == 0 || none, "{}: cannot unpack it (tar's exit code is {}); is it whole?",
-          archive.string(), code);
+  // tar fails in the same way where nothing matches and where the archive is damaged.
+  const auto nothing_matched = [&] {
+    return matches == Matches::optional && fs::is_empty(directory) && is_whole(archive);
+  };
+  require(code == 0 || nothing_matched(),
+          "{}: cannot unpack it (tar's exit code is {}); is it whole?", archive.string(), code);
 }
 
 }  // namespace residual::data

@@ -124,6 +124,9 @@ TEST(Extract, TakesWhatMatchesAndSaysWhenNothingDoes) {
   extract(archive, here / "out", {"*.po"});
   EXPECT_TRUE(fs::exists(here / "out/x/a.po"));
   EXPECT_FALSE(fs::exists(here / "out/x/b.txt"));
+  replace_file(archive, "not an archive");
+  fs::remove_all(here / "out/x");
+  EXPECT_THROW(extract(archive, here / "out", {"*.mo"}, Matches::optional), Error);
   log::set_level(log::Level::info);
 }
 
