@@ -104,14 +104,14 @@ void PrivateApt::update() {
 std::vector<PrivateApt::Index> PrivateApt::translations(const std::string& language) {
   update();
   const ProcessResult result =
-      run_process(command({"indextargets", "--format", "$(URI)\t$(FILENAME)",
+      run_process(command({"indextargets", "--no-release-info", "--format", "$(URI)\t$(FILENAME)",
                            "Created-By: Translations", "Language: " + language}));
   require(result.exit_code == 0, "apt-get indextargets: failed with exit code {}",
           result.exit_code);
   std::vector<Index> found;
   for (const std::string& line : lines_of(result.output)) {
     const size_t tab = line.find('\t');
-    if (tab == std::string::npos || !fs::exists(line.substr(tab + 1))) continue;
+    if (tab == std::string::npos) continue;
     found.push_back({line.substr(0, tab), line.substr(tab + 1)});
   }
   std::sort(found.begin(), found.end(), [](const Index& a, const Index& b) {

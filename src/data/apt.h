@@ -19,10 +19,11 @@ class PrivateApt {
 
   struct Index {
     std::string address;
-    fs::path path;  // plain text
+    fs::path path;  // plain text; does not exist if apt could not load it
   };
-  // The files that describe all packages in English or in the language given, in the order of
-  // their addresses; empty if the archive has none.
+  // The files that describe all packages in the language given, in the order of their addresses.
+  // Which of them an archive has is known by which exist after this; one that was put there by
+  // hand counts.
   std::vector<Index> translations(const std::string& language);
 
   // The tar archives that the newest version of a source package consists of.

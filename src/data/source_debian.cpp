@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
@@ -19,14 +20,36 @@
 namespace residual::data {
 namespace {
 
-Descriptions read_language(PrivateApt& apt, const std::string& language, FetchedSet& set) {
+using Indices = std::vector<PrivateApt::Index>;
+
+// Of each language one file at least must be there; a machine's apt sources may have several.
+void require_translations(const std::map<std::string, Indices>& wanted) {
+  std::string languages, places;
+  for (const auto& [language, files] : wanted) {
+    if (std::any_of(files.begin(), files.end(),
+                    [](const auto& file) { return fs::exists(file.path); })) {
+      continue;
+    }
+    require(!files.empty(),
+            "debian: this machine has no apt sources; --mirror http://deb.debian.org/debian names "
+            "one");
+    languages += fmt::format("{}Translation-{}", languages.empty() ? "" : " and no ", language);
+    for (const auto& file : files) {
+      places += fmt::format("\n  {} -> {}", file.address, file.path.string());
+    }
+  }
+  require(
+      places.empty(),
+      "debian: no {} came from the archive; does Debian write the language so (as in pt_BR)? "
+      "without a network get these files, packed as .xz or .bz2, in another way, unpack each to "
+      "where its arrow points, and run the same command again:{}",
+      languages, places);
+}
+
+Descriptions read_language(const Indices& files, FetchedSet& set) {
   Descriptions descriptions;
-  const auto files = apt.translations(language);
-  require(!files.empty(),
-          "debian: the archive has no Translation-{}; is {} the language's code in Debian "
-          "(as in pt_BR), and is there a network?",
-          language, language);
   for (const PrivateApt::Index& file : files) {
+    if (!fs::exists(file.path)) continue;
     read_descriptions(text::replace_invalid_utf8(read_file(file.path)), descriptions);
     set.came_from(file.address, file.path);
   }
@@ -35,8 +58,11 @@ Descriptions read_language(PrivateApt& apt, const std::string& language, Fetched
 
 std::vector<SentencePair> descriptions_pairs(PrivateApt& apt, const std::string& other,
                                              const FetchOptions& /*options*/, FetchedSet& set) {
-  const Descriptions english = read_language(apt, "en", set);
-  const Descriptions translated = read_language(apt, other, set);
+  const std::map<std::string, Indices> files = {{"en", apt.translations("en")},
+                                                {other, apt.translations(other)}};
+  require_translations(files);
+  const Descriptions english = read_language(files.at("en"), set);
+  const Descriptions translated = read_language(files.at(other), set);
   log::info("{} descriptions in English, {} in {}", format_count(english.size()),
             format_count(translated.size()), other);
   return join_descriptions(english, translated);
@@ -58,7 +84,6 @@ const std::vector<std::string> kPackages = {"aptitude",
                                             "installation-guide",
                                             "kmymoney",
                                             "network-manager",
-
                                             "subversion",
                                             "util-linux"};
 

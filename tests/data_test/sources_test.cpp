@@ -309,6 +309,24 @@ TEST_F(Debian, TheDirectionChangesNothingAndTheSystemsListsAreNotTouched) {
   EXPECT_TRUE(fs::exists(here_ / "downloads/debian/apt/lists"));
 }
 
+TEST_F(Debian, WithoutNetworkTheSameCommandGoesOnFromListsPutByHand) {
+  FetchOptions cut_off = small();
+  cut_off.mirror = "file://" + (here_ / "nowhere").string();
+  const std::string error = error_of(cut_off);
+  EXPECT_THAT(error, HasSubstr("no Translation-de and no Translation-en came"));
+  for (const std::string language : {"en", "de"}) {
+    const std::string file = "dists/stable/main/i18n/Translation-" + language;
+    const size_t arrow = error.find(file + " -> ");
+    ASSERT_NE(arrow, std::string::npos) << error;
+    const size_t begin = arrow + file.size() + 4;
+    const fs::path place = error.substr(begin, error.find('\n', begin) - begin);
+    EXPECT_EQ(place.parent_path(), fs::absolute(here_ / "downloads/debian/apt/lists"));
+    fs::copy_file(here_ / ("mirror/" + file), place);
+  }
+  EXPECT_EQ(error_of(cut_off), "no error");
+  EXPECT_EQ(lines_of(here_ / "out/train.en").size(), 41u - 11u);
+}
+
 TEST_F(Debian, WhatCannotBeIsAPreciseError) {
   FetchOptions wrong = small();
   wrong.pairs = {"en-fr"};
