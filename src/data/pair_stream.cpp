@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/pipeline.h"
 #include "base/progress.h"
@@ -63,6 +64,26 @@ std::pair<std::string, std::string> PairStream::first(const PairTransform& trans
   return pair;
 }
 
+ScratchFile::ScratchFile(const fs::path& path)
+    : path_(path), file_(std::fopen(path.c_str(), "wbe")) {
+  if (!file_) fail_errno(path_, "cannot create");
+}
+
+ScratchFile::~ScratchFile() {
+  if (file_) std::fclose(file_);
+}
+
+void ScratchFile::write_line(std::string_view line) {
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() ||
+      std::fputc('\n', file_) == EOF) {
+    fail_errno(path_, "cannot write");
+  }
+}
+
+void ScratchFile::close() {
+  if (std::fclose(std::exchange(file_, nullptr)) != 0) fail_errno(path_, "cannot write");
+}
+
 PairWriter::PairWriter(const fs::path& prefix)
     : files_{.source = prefix.string() + ".source",
              .target = prefix.string() + ".target",
@@ -72,20 +93,16 @@ PairWriter::PairWriter(const fs::path& prefix)
       numbers_(files_.numbers) {}
 
 void PairWriter::add(const PairView& pair) {
-  const auto write_line = [](AtomicFile& file, std::string_view line) {
-    file.write(line);
-    file.write("\n");
-  };
-  write_line(source_, pair.source);
-  write_line(target_, pair.target);
-  write_line(numbers_, fmt::format_int(pair.number).c_str());
+  source_.write_line(pair.source);
+  target_.write_line(pair.target);
+  numbers_.write_line(fmt::format_int(pair.number).c_str());
   ++pairs_;
 }
 
-PairFiles PairWriter::commit() {
-  source_.commit();
-  target_.commit();
-  numbers_.commit();
+PairFiles PairWriter::close() {
+  source_.close();
+  target_.close();
+  numbers_.close();
   return files_;
 }
 

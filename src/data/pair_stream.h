@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,6 +36,23 @@ struct PairStream {
   std::pair<std::string, std::string> first(const PairTransform& transform) const;
 };
 
+// A new file that does not outlive the process, or that somebody else makes durable: buffered and
+// not synced.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const fs::path& path);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+
+  void write_line(std::string_view line);
+  void close();
+
+ private:
+  fs::path path_;
+  std::FILE* file_;
+};
+
 // Writes what a PairReader reads back: two texts and the numbers of their lines.
 class PairWriter {
  public:
@@ -42,12 +60,12 @@ class PairWriter {
   explicit PairWriter(const fs::path& prefix);
 
   void add(const PairView& pair);
-  PairFiles commit();
+  PairFiles close();
   uint64_t pairs() const { return pairs_; }
 
  private:
   PairFiles files_;
-  AtomicFile source_, target_, numbers_;
+  ScratchFile source_, target_, numbers_;
   uint64_t pairs_ = 0;
 };
 

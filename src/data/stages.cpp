@@ -130,10 +130,10 @@ void training_words(const Workshop& workshop, const HeldOut& held_out, Part& tra
                (dev && count % every == 0 ? *dev_text : train_text).add(pair);
              });
   train.pairs = train_text.pairs();
-  train.words = train_text.commit();
+  train.words = train_text.close();
   if (!dev) return;
   dev->pairs = dev_text->pairs();
-  dev->words = dev_text->commit();
+  dev->words = dev_text->close();
 }
 
 void held_out_words(const Workshop& workshop, Part& part) {
@@ -153,7 +153,7 @@ void held_out_words(const Workshop& workshop, Part& part) {
         };
       },
       [&](const PairView& pair) { writer.add(pair); });
-  part.words = writer.commit();
+  part.words = writer.close();
 }
 
 PieceCounts::Sides& PieceCounts::start() {
@@ -204,7 +204,7 @@ void to_pieces(const Workshop& workshop, const Subwords& subwords, Part& part, V
         }
       });
   part.pairs = writer.pairs();
-  part.pieces = writer.commit();
+  part.pieces = writer.close();
 }
 
 }  // namespace residual::data
