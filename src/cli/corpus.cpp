@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "data/prepared.h"
 #include "text/vocabulary.h"
 
 namespace residual::cli {
@@ -57,6 +58,9 @@ void print_side(const char* name, const std::string& language, const Side& side,
 
 void info(const InfoOptions& o) {
   for (const fs::path& path : o.paths) {
+    if (!o.quick && fs::exists(path / "prepared.toml")) {
+      data::verify(data::load_manifest(path), path);
+    }
     for (const fs::path& file : corpora_in(path)) {
       const data::Corpus corpus = data::Corpus::open(file);
       if (!o.quick) corpus.verify();
@@ -100,17 +104,10 @@ struct ShowOptions {
   fs::path source_vocabulary, target_vocabulary;
 };
 
-// The vocabulary the corpus was made with: the one given, or the one beside the corpus that has
-// the right hash.
+// The one given, or the one beside the corpus that has the right hash.
 text::Vocabulary vocabulary_of(const data::Corpus& corpus, const fs::path& given, uint64_t hash,
                                const char* side) {
-  if (!given.empty()) {
-    text::Vocabulary vocabulary = text::Vocabulary::load(given);
-    const uint64_t found = checksum(vocabulary.format());
-    require(found == hash, "{}: is not the {} vocabulary of {}: its hash is {}, not {}",
-            given.string(), side, corpus.path().string(), to_hex(found), to_hex(hash));
-    return vocabulary;
-  }
+  if (!given.empty()) return text::Vocabulary::load(given);
   const fs::path parent = corpus.path().parent_path();
   for (const auto& entry : fs::directory_iterator(parent.empty() ? "." : parent)) {
     if (!entry.is_regular_file() || entry.path().extension() != ".txt") continue;
@@ -133,6 +130,7 @@ class Printer {
                             "source");
     target_ = vocabulary_of(corpus, o.target_vocabulary, corpus.footer().target_vocabulary_hash,
                             "target");
+    corpus.require_vocabularies(checksum(source_->format()), checksum(target_->format()));
   }
   void print(int64_t pair) const {
     std::vector<int32_t> source, target;
