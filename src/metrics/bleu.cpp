@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "metrics/ngrams.h"
 #include "metrics/words.h"
+#include "text/whitespace.h"
 
 namespace residual::metrics {
 namespace {
@@ -158,17 +159,18 @@ Bleu::Bleu(BleuOptions options) : options_(options) {
 
 Statistics Bleu::statistics(std::span<const std::string> hypotheses,
                             const References& references) const {
-  return bleu_statistics(hypotheses, references, options_.max_order,
-                         [this](std::string_view line, bool /*is_reference*/, std::string& buffer,
-                                std::vector<std::string_view>& words) {
-                           if (options_.lowercase) {
-                             const std::string lowered = lower(line);
-                             buffer = tokenize(options_.tokenizer, strip_end(lowered));
-                           } else {
-                             buffer = tokenize(options_.tokenizer, strip_end(line));
-                           }
-                           split_words(buffer, words);
-                         });
+  return bleu_statistics(
+      hypotheses, references, options_.max_order,
+      [this](std::string_view line, bool /*is_reference*/, std::string& buffer,
+             std::vector<std::string_view>& words) {
+        if (options_.lowercase) {
+          const std::string lowered = lower(line);
+          buffer = tokenize(options_.tokenizer, text::without_trailing_whitespace(lowered));
+        } else {
+          buffer = tokenize(options_.tokenizer, text::without_trailing_whitespace(line));
+        }
+        text::split_tokens(buffer, words);
+      });
 }
 
 BleuScore Bleu::bleu(std::span<const double> sums) const { return compute(options_, sums); }
@@ -214,8 +216,9 @@ Smoothing smoothing_named(std::string_view name) {
 }
 
 int64_t count_tokenized_ends(std::span<const std::string> lines) {
-  return std::count_if(lines.begin(), lines.end(),
-                       [](const std::string& line) { return strip_end(line).ends_with(" ."); });
+  return std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return text::without_trailing_whitespace(line).ends_with(" .");
+  });
 }
 
 }  // namespace residual::metrics

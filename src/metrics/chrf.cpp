@@ -8,6 +8,7 @@
 #include "metrics/ngrams.h"
 #include "metrics/words.h"
 #include "text/unicode.h"
+#include "text/whitespace.h"
 
 namespace residual::metrics {
 namespace {
@@ -100,8 +101,9 @@ class SentenceCounter {
 
  private:
   void read(const std::string& line, Units& units) {
-    units.text = options_.lowercase ? lower(strip_end(line)) : strip_end(line);
-    split_words(units.text, words_);
+    units.text = options_.lowercase ? lower(text::without_trailing_whitespace(line))
+                                    : text::without_trailing_whitespace(line);
+    text::split_tokens(units.text, words_);
     units.characters.clear();
     const auto add_characters = [&](std::string_view text) {
       for (size_t at = 0; at < text.size();) {

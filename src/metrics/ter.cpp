@@ -5,7 +5,7 @@
 #include "base/parallel.h"
 #include "metrics/edits.h"
 #include "metrics/ngrams.h"
-#include "metrics/words.h"
+#include "text/whitespace.h"
 
 namespace residual::metrics {
 namespace {
@@ -27,13 +27,14 @@ class SentenceCounter {
              std::span<double> row) {
     numbers_.clear();
     texts_.resize(references.size() + 1);  // kept: numbers_ refers to them
-    texts_[0] = tercom_tokenize(options_, strip_end(hypothesis));
+    texts_[0] = tercom_tokenize(options_, text::without_trailing_whitespace(hypothesis));
     number(texts_[0], hypothesis_);
     int64_t best = INT64_MAX;
     size_t lengths = 0;
     for (size_t r = 0; r < references.size(); ++r) {
       // Twice, as sacreBLEU does: normalising "it's\u00A0so" separates 's only the second time.
-      const std::string once = tercom_tokenize(options_, strip_end(references[r][line]));
+      const std::string once =
+          tercom_tokenize(options_, text::without_trailing_whitespace(references[r][line]));
       texts_[r + 1] = tercom_tokenize(options_, once);
       number(texts_[r + 1], reference_);
       best = std::min(best, translation_edits(hypothesis_, reference_));
@@ -45,7 +46,7 @@ class SentenceCounter {
 
  private:
   void number(const std::string& text, std::vector<uint32_t>& units) {
-    split_words(text, words_);
+    text::split_tokens(text, words_);
     units.clear();
     for (const auto word : words_) units.push_back(numbers_.add(word));
   }

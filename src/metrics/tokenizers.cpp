@@ -10,6 +10,7 @@
 #include "metrics/unicode_additions.h"
 #include "metrics/words.h"
 #include "text/unicode.h"
+#include "text/whitespace.h"
 
 // Each tokeniser is a sequence of passes. A pass scans from the left and goes on after what it
 // rewrote, so a character it has consumed cannot take part in the next match: "a..b" depends on it.
@@ -195,7 +196,7 @@ constexpr std::array<Range, 18> kChinese{{{0x2001, 0x2A6D},
                                           {0xFF00, 0xFFEF}}};
 
 std::string tokenize_zh(std::string_view line) {
-  std::u32string text = text::to_code_points(strip(line));
+  std::u32string text = text::to_code_points(text::without_outer_whitespace(line));
   separate(text, [](char32_t c) { return is_in(kChinese, c); });
   std::string out = text::to_utf8(text);
   separate_western(out);
@@ -291,7 +292,7 @@ std::string tercom_tokenize(const TercomOptions& options, std::string_view line)
   if (options.normalized) text = tercom_normalize(text, options.asian_support);
   if (options.no_punct) remove_punctuation(text, options.asian_support);
   std::vector<std::string_view> words;
-  split_words(text, words);
+  text::split_tokens(text, words);
   return fmt::format("{}", fmt::join(words, " "));
 }
 

@@ -193,6 +193,8 @@ void BpeTransform::split(std::string_view segment) {
 }
 
 void BpeTransform::read_characters(std::string_view segment) {
+  require(segment.size() < UINT32_MAX, "a word of {} bytes cannot be segmented; the limit is 4 GiB",
+          segment.size());
   const StringTable& symbols = bpe_->symbols_;
   nodes_.clear();
   const auto push = [&](std::string_view symbol, size_t begin, size_t end) {

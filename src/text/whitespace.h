@@ -1,10 +1,12 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "text/unicode.h"
 
-// White space and line ends as Python sees them: what subword-nmt and fairseq split at.
+// White space and line ends as Python sees them: what subword-nmt, fairseq and sacreBLEU split
+// at.
 namespace residual::text {
 
 // str.isspace(), the same set as \s of Python's re: Unicode's bidirectional classes B, S and WS
@@ -38,6 +40,17 @@ inline std::string_view without_trailing_whitespace(std::string_view text) {
   return text;
 }
 
+// str.strip()
+inline std::string_view without_outer_whitespace(std::string_view text) {
+  text = without_trailing_whitespace(text);
+  while (!text.empty()) {
+    const size_t length = whitespace_at(text, 0);
+    if (length == 0) break;
+    text.remove_prefix(length);
+  }
+  return text;
+}
+
 // str.split(): body(token) for each run of anything but white space.
 template <class Body>
 void for_each_token(std::string_view line, Body&& body) {
@@ -54,6 +67,12 @@ void for_each_token(std::string_view line, Body&& body) {
     start = at;
   }
   if (start < line.size()) body(line.substr(start));
+}
+
+// str.split(): replaces `tokens`, whose views last as long as `line`.
+inline void split_tokens(std::string_view line, std::vector<std::string_view>& tokens) {
+  tokens.clear();
+  for_each_token(line, [&](std::string_view token) { tokens.push_back(token); });
 }
 
 // Bytes of the character that starts at `at` if Python's text streams (codecs.StreamReader, by

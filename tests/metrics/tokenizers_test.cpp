@@ -3,14 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "metrics/words.h"
+#include "text/whitespace.h"
 
 namespace residual::metrics {
 namespace {
 
 std::string joined(const std::string& text) {
   std::vector<std::string_view> words;
-  split_words(text, words);
+  text::split_tokens(text, words);
   std::string out;
   for (const auto word : words) out += (out.empty() ? "" : " ") + std::string(word);
   return out;
