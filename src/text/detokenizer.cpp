@@ -75,26 +75,35 @@ bool is_quote(char32_t c) { return c == '\'' || c == '"' || c == U'„' || c == 
 
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 
-// A Finnish case ending, with or without possessive and clitic, as it follows "EU:".
+// The word with its first letter in lower case: the letters that begin a Finnish case ending.
+std::string with_small_first_letter(std::string_view word) {
+  for (const auto& [capital, small] : {std::pair("Ä", "ä"), std::pair("Ö", "ö")}) {
+    if (word.starts_with(capital)) return small + std::string(word.substr(2));
+  }
+  std::string out(word);
+  if (!out.empty() && out[0] >= 'A' && out[0] <= 'Z')
+    out[0] = static_cast<char>(out[0] + 'a' - 'A');
+  return out;
+}
+
+// A Finnish case ending, with or without possessive and clitic, as it follows "EU:". A capital may
+// begin it.
 bool is_finnish_ending(std::string_view word) {
-  static constexpr std::string_view kCases[] = {
-      "N",   "n",    "A",    "a",   "Ä",   "ä",   "ssa", "Ssa", "ssä", "Ssä", "sta",
-      "stä", "Sta",  "Stä",  "hun", "Hun", "hyn", "Hyn", "han", "Han", "hän", "Hän",
-      "hön", "Hön",  "un",   "Un",  "yn",  "Yn",  "an",  "An",  "än",  "Än",  "ön",
-      "Ön",  "seen", "Seen", "lla", "Lla", "llä", "Llä", "lta", "Lta", "ltä", "Ltä",
-      "lle", "Lle",  "ksi",  "Ksi", "kse", "Kse", "tta", "Tta", "ine", "Ine"};
-  static constexpr std::string_view kPossessives[] = {"", "ni", "si", "mme", "nne", "nsa"};
-  static constexpr std::string_view kClitics[] = {"",   "ko", "kö",   "han",  "hän",
-                                                  "pa", "pä", "kaan", "kään", "kin"};
+  static constexpr std::string_view kCases[] = {"a",   "an",  "han",  "hun", "hyn", "hän", "hön",
+                                                "ine", "kse", "ksi",  "lla", "lle", "llä", "lta",
+                                                "ltä", "n",   "seen", "ssa", "ssä", "sta", "stä",
+                                                "tta", "un",  "yn",   "ä",   "än",  "ön"};
+  static constexpr std::string_view kPossessives[] = {"", "mme", "ni", "nne", "nsa", "si"};
+  static constexpr std::string_view kClitics[] = {"",   "han",  "hän", "kaan", "kin",
+                                                  "ko", "kään", "kö",  "pa",   "pä"};
+  const std::string small = with_small_first_letter(word);
   for (const auto ending : kCases) {
-    if (!word.starts_with(ending)) continue;
-    const auto rest = word.substr(ending.size());
+    if (!small.starts_with(ending)) continue;
+    const auto rest = std::string_view(small).substr(ending.size());
     for (const auto possessive : kPossessives) {
       if (!rest.starts_with(possessive)) continue;
       const auto clitic = rest.substr(possessive.size());
-      if (std::find(std::begin(kClitics), std::end(kClitics), clitic) != std::end(kClitics)) {
-        return true;
-      }
+      if (std::ranges::find(kClitics, clitic) != std::end(kClitics)) return true;
     }
   }
   return false;
