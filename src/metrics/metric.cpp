@@ -41,10 +41,4 @@ void require_parallel(std::span<const std::string> hypotheses, const References&
   }
 }
 
-std::vector<double> sentence_scores(const Metric& metric, const Statistics& statistics) {
-  std::vector<double> scores(statistics.rows());
-  for (size_t i = 0; i < scores.size(); ++i) scores[i] = metric.score(statistics.row(i));
-  return scores;
-}
-
 }  // namespace residual::metrics

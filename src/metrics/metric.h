@@ -77,7 +77,4 @@ Signature make_signature(size_t references, const Trials& trials,
 // Throws Error unless there is a reference and each has as many lines as the hypotheses.
 void require_parallel(std::span<const std::string> hypotheses, const References& references);
 
-// One score per sentence.
-std::vector<double> sentence_scores(const Metric& metric, const Statistics& statistics);
-
 }  // namespace residual::metrics

@@ -61,9 +61,7 @@ struct VocabularyRules {
 // Counts symbols. Their ids follow count, highest first, then code points.
 class VocabularyBuilder {
  public:
-  void add_line(std::string_view line) { count_line(line, counts_); }
   void add(std::string_view symbol, uint64_t count) { counts_.add(symbol, count); }
-  void merge(const VocabularyBuilder& other) { counts_.add(other.counts_); }
   void merge(const WordCounts& counts) { counts_.add(counts); }
   Vocabulary finish(const VocabularyRules& rules = {}) const;
 

@@ -15,8 +15,10 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 
 Vocabulary built(std::string_view line, const VocabularyRules& rules = {}) {
+  WordCounts counts;
+  VocabularyBuilder::count_line(line, counts);
   VocabularyBuilder builder;
-  builder.add_line(line);
+  builder.merge(counts);
   return builder.finish(rules);
 }
 
@@ -106,13 +108,14 @@ TEST(Vocabulary, MalformedFilesAreNamedWithTheLine) {
               ThrowsMessage<Error>(HasSubstr("dict.txt:2: not valid UTF-8")));
 }
 
-TEST(Vocabulary, BuildersMerge) {
-  VocabularyBuilder a, b;
-  a.add_line("x y");
-  b.add_line("y");
-  b.add("x", 2);
-  a.merge(b);
-  EXPECT_EQ(a.finish({.multiple = 1}).format(), "x 3\ny 2\n");
+TEST(Vocabulary, BuildersAddUpCounts) {
+  WordCounts counts;
+  VocabularyBuilder::count_line("x y", counts);
+  VocabularyBuilder builder;
+  builder.add("x", 2);
+  builder.add("y", 1);
+  builder.merge(counts);
+  EXPECT_EQ(builder.finish({.multiple = 1}).format(), "x 3\ny 2\n");
 }
 
 TEST(CountWords, AddsUpAllFilesOnAnyNumberOfThreads) {
