@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/language.h"
 #include "text/normalizer.h"
+#include "text/segmenter.h"
 
 namespace residual::cli {
 namespace {
@@ -23,16 +24,7 @@ text::LineTransform transform(const Options& o) {
   if (o.punctuation) steps.emplace_back(text::PunctuationNormalizer(o.language));
   if (o.remove_non_printing) steps.emplace_back(text::remove_non_printing);
   if (o.lowercase) steps.emplace_back(text::lowercase);
-  return [steps, from = std::string(), to = std::string()](std::string_view line,
-                                                           std::string& out) mutable {
-    from = line;
-    for (const auto& step : steps) {
-      to.clear();
-      step(from, to);
-      std::swap(from, to);
-    }
-    out += from;
-  };
+  return text::chain(std::move(steps));
 }
 
 void run(const Options& o) {

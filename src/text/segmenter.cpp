@@ -12,23 +12,6 @@ fs::path settings_file(const fs::path& directory, const std::string& side) {
   return directory / ("segmentation." + side + ".toml");
 }
 
-// One after the other, each on what the one before gave.
-LineTransform chain(std::vector<LineTransform> steps) {
-  if (steps.empty()) return [](std::string_view line, std::string& out) { out += line; };
-  if (steps.size() == 1) return std::move(steps.front());
-  return [steps = std::move(steps), from = std::string(), to = std::string()](
-             std::string_view line, std::string& out) mutable {
-    to.clear();
-    steps.front()(line, to);
-    for (size_t i = 1; i + 1 < steps.size(); ++i) {
-      std::swap(from, to);
-      to.clear();
-      steps[i](from, to);
-    }
-    steps.back()(to, out);
-  };
-}
-
 // A shared function object as a LineTransform.
 template <class Function>
 LineTransform shared(std::shared_ptr<const Function> function) {
@@ -48,6 +31,22 @@ void check(const SegmenterOptions& o) {
 }
 
 }  // namespace
+
+LineTransform chain(std::vector<LineTransform> steps) {
+  if (steps.empty()) return [](std::string_view line, std::string& out) { out += line; };
+  if (steps.size() == 1) return std::move(steps.front());
+  return [steps = std::move(steps), from = std::string(), to = std::string()](
+             std::string_view line, std::string& out) mutable {
+    to.clear();
+    steps.front()(line, to);
+    for (size_t i = 1; i + 1 < steps.size(); ++i) {
+      std::swap(from, to);
+      to.clear();
+      steps[i](from, to);
+    }
+    steps.back()(to, out);
+  };
+}
 
 void fields(ConfigVisitor& visit, SegmenterOptions& o) {
   visit("language", o.language, "whose rules normalisation and tokenisation follow");

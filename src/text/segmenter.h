@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/config.h"
 #include "base/files.h"
@@ -14,6 +15,9 @@
 #include "text/tokenizer.h"
 
 namespace residual::text {
+
+// One after the other, each on what the one before gave; no step leaves lines as they are.
+LineTransform chain(std::vector<LineTransform> steps);
 
 struct SegmenterOptions {
   std::string language = "en";

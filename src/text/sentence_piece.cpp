@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "text/unicode.h"
+#include "text/whitespace.h"
 
 namespace residual::text {
 namespace {
@@ -122,10 +123,9 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
 
 struct SentencePiece::Processor : spm::SentencePieceProcessor {};
 
-SentencePiece::SentencePiece(std::string model, const std::string& name)
-    : model_(std::move(model)) {
+SentencePiece::SentencePiece(std::string_view model, const std::string& name) {
   auto processor = std::make_shared<Processor>();
-  const auto status = processor->LoadFromSerializedProto(model_);
+  const auto status = processor->LoadFromSerializedProto(model);
   require(status.ok(), "{}: not a SentencePiece model{}{}", name,
           reason(status).empty() ? "" : ": ", reason(status));
   processor_ = std::move(processor);
@@ -136,6 +136,14 @@ SentencePiece SentencePiece::load(const fs::path& path) {
 }
 
 void SentencePiece::encode(std::string_view line, std::string& out) const {
+  if (line.size() > kMaxWordBytes) {
+    for_each_token(line, [](std::string_view word) {
+      require(
+          word.size() <= kMaxWordBytes,
+          "sentencepiece: expected words of at most {} bytes, got one of {}. break it with spaces",
+          kMaxWordBytes, word.size());
+    });
+  }
   std::vector<std::string> pieces;
   const auto status = processor_->Encode(line, &pieces);
   require(status.ok(), "sentencepiece: {}", reason(status));

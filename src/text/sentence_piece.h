@@ -33,16 +33,17 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
 class SentencePiece {
  public:
   // `name` is the file named in errors.
-  SentencePiece(std::string model, const std::string& name);
+  SentencePiece(std::string_view model, const std::string& name);
   static SentencePiece load(const fs::path& path);
 
-  const std::string& model() const { return model_; }          // the bytes of its file
-  void encode(std::string_view line, std::string& out) const;  // appends pieces joined by spaces
+  // Appends pieces joined by spaces. Throws Error for a word longer than kMaxWordBytes: the
+  // library's time grows with the square of a run of unknown characters.
+  static constexpr size_t kMaxWordBytes = 1 << 19;
+  void encode(std::string_view line, std::string& out) const;
   void decode(std::string_view pieces, std::string& out) const;
 
  private:
   struct Processor;
-  std::string model_;
   std::shared_ptr<const Processor> processor_;
 };
 

@@ -39,6 +39,17 @@ TEST(SentencePiece, DecodingUndoesEncoding) {
   }
 }
 
+TEST(SentencePiece, RefusesAWordThatWouldTakeTooLongButNotALongLine) {
+  const SentencePiece model(small_model("bpe"), "model");
+  const std::string word(SentencePiece::kMaxWordBytes, 'a');
+  std::string pieces, text;
+  model.encode("the cat " + word, pieces);
+  model.decode(pieces, text);
+  EXPECT_EQ(text, "the cat " + word);
+  EXPECT_THAT([&] { model.encode("the cat " + word + "b", pieces); },
+              ThrowsMessage<Error>(HasSubstr("at most 524288 bytes, got one of 524289")));
+}
+
 TEST(SentencePiece, ModelsDoNotDependOnTheNumberOfThreads) {
   set_thread_count(1);
   const std::string model = small_model("unigram");
@@ -94,6 +105,17 @@ TEST(Segmenter, WithNothingToDoTextStaysAsItIs) {
   const Segmenter segmenter({.tokenizer = "none", .subwords = "none"}, "");
   EXPECT_EQ(transformed(segmenter.to_pieces(), " a  b "), " a  b ");
   EXPECT_EQ(transformed(segmenter.to_text(), " a  b "), " a  b ");
+}
+
+TEST(Chain, PassesEachResultToTheNextStep) {
+  const auto adding = [](char c) -> LineTransform {
+    return [c](std::string_view line, std::string& out) { (out += line) += c; };
+  };
+  EXPECT_EQ(transformed(chain({}), "x"), "x");
+  EXPECT_EQ(transformed(chain({adding('a')}), "x"), "xa");
+  const LineTransform three = chain({adding('a'), adding('b'), adding('c')});
+  EXPECT_EQ(transformed(three, "x"), "xabc");
+  EXPECT_EQ(transformed(three, ""), "abc");
 }
 
 TEST(Segmenter, SurvivesSavingAndLoading) {
