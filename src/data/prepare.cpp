@@ -48,7 +48,7 @@ class Preparation {
   Manifest run() {
     find_input();
     require_writable(parent_of(options_.output));
-    AtomicDirectory directory(options_.output, options_.force);
+    AtomicDirectory directory(options_.output, options_.force, "prepared.toml");
     directory_ = directory.path();
     look_at_input();
 

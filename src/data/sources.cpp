@@ -66,7 +66,7 @@ LanguagePair only_pair(const FetchOptions& options, std::string_view a, std::str
 }
 
 FetchedSet::FetchedSet(const FetchOptions& options)
-    : options_(options), directory_(options.output, options.force) {}
+    : options_(options), directory_(options.output, options.force, "source.toml") {}
 
 fs::path FetchedSet::scratch() const {
   fs::path directory = path() / kScratch;

@@ -132,12 +132,15 @@ TEST_F(Iwslt14, SourceTomlSaysWhereEverythingCameFromAndIsTheSameEveryTime) {
   EXPECT_EQ(out("source.toml"), text);
 }
 
-TEST_F(Iwslt14, AnExistingOutputIsReplacedOnlyWithForce) {
+TEST_F(Iwslt14, AnExistingOutputIsReplacedOnlyWithForceAndIfItIsAFetchedSet) {
   put("out/mine", "precious");
   EXPECT_THROW(fetch(options("iwslt14")), Error);
   EXPECT_EQ(out("mine"), "precious");
   FetchOptions forced = options("iwslt14");
   forced.force = true;
+  EXPECT_THROW(fetch(forced), Error);
+  EXPECT_EQ(out("mine"), "precious");
+  put("out/source.toml", "");
   fetch(forced);
   EXPECT_FALSE(fs::exists(here_ / "out/mine"));
 }
