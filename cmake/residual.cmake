@@ -51,11 +51,13 @@ function(residual_embed name symbol file)
   target_sources(residual_${name} PRIVATE ${generated})
 endfunction()
 
-# residual_test(FOLDER SOURCES file... [DEPENDS folder...] [LINKS target...] [LABELS label...])
-# One test executable per folder, its cases known to CTest one by one.
+# residual_test(FOLDER SOURCES file... [DEPENDS folder...] [LINKS target...] [LABELS label...]
+#               [SLOW filter])
+# One test executable per folder, its cases known to CTest one by one. Those that match the
+# GoogleTest filter SLOW carry the label slow, the others LABELS (unit unless given).
 # Tests find their data in RESIDUAL_TEST_DATA (tests/data).
 function(residual_test folder)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SLOW" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
   add_executable(${folder}_test ${arg_SOURCES})
   target_include_directories(${folder}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(
@@ -69,6 +71,11 @@ function(residual_test folder)
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
-  gtest_discover_tests(${folder}_test TEST_PREFIX "${folder}." DISCOVERY_TIMEOUT 60
+  if(arg_SLOW)
+    gtest_discover_tests(${folder}_test TEST_PREFIX "${folder}." TEST_FILTER "${arg_SLOW}"
+                         DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 600)
+    set(others TEST_FILTER "-${arg_SLOW}")
+  endif()
+  gtest_discover_tests(${folder}_test TEST_PREFIX "${folder}." ${others} DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
 endfunction()

@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +33,26 @@ fs::path nearest_existing(fs::path path) {
 // "a/b/" and "a/b" name the same directory; only the latter has a file name.
 fs::path without_trailing_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
+}
+
+// What a file or directory that is not complete yet is called, up to its owner's process number.
+std::string partial_prefix(const fs::path& path) {
+  return fmt::format(".{}.partial-", path.filename().string());
+}
+
+bool is_alive(const std::string& process) {
+  const auto id = static_cast<pid_t>(std::strtol(process.c_str(), nullptr, 10));
+  return id > 0 && id != ::getpid() && (::kill(id, 0) == 0 || errno == EPERM);
+}
+
+// An open directory that nobody else has locked, or -1. The kernel drops the lock with the process.
+int lock_directory(const fs::path& directory) {
+  const int file = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    ::close(file);
+    return -1;
+  }
+  return file;
 }
 
 }  // namespace
@@ -69,9 +90,13 @@ void FileSystem::rename(const fs::path& from, const fs::path& to) {
 }
 
 void FileSystem::exchange(const fs::path& a, const fs::path& b) {
-  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
-    fail_errno(b, "cannot rename into place");
-  }
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail_errno(b, "cannot rename into place");
+  // A file system that cannot swap: there is a moment without b, but never a wrong one.
+  const fs::path aside = a.string() + ".old";
+  rename(b, aside);
+  rename(a, b);
+  rename(aside, a);
 }
 
 void FileSystem::sync_directory(const fs::path& directory) {
@@ -90,11 +115,27 @@ void FileSystem::remove(const fs::path& path) noexcept {
 }
 
 AtomicFile::AtomicFile(fs::path path, FileSystem& system)
-    : system_(system),
-      path_(std::move(path)),
-      temporary_(directory_of(path_) /
-                 fmt::format(".{}.partial-{}", path_.filename().string(), ::getpid())),
-      file_((system_.remove(temporary_), system_.create(temporary_))) {}
+    : system_(system), path_(std::move(path)) {
+  std::error_code ignored;
+  if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_);
+  require(!fs::is_directory(path_, ignored), "{}: is a directory", path_.string());
+  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) fail_errno(path_, "cannot open");
+    return;
+  }
+  const fs::path directory = directory_of(path_);
+  require(fs::is_directory(directory, ignored), "{}: there is no directory {}", path_.string(),
+          directory.string());
+  const std::string prefix = partial_prefix(path_);
+  for (const auto& left : fs::directory_iterator(directory, ignored)) {
+    const std::string name = left.path().filename();
+    if (name.starts_with(prefix) && !is_alive(name.substr(prefix.size())))
+      system_.remove(left.path());
+  }
+  temporary_ = directory / fmt::format("{}{}", prefix, ::getpid());
+  file_ = system_.create(temporary_);
+}
 
 AtomicFile::~AtomicFile() {
   if (file_ >= 0) ::close(file_);
@@ -102,18 +143,22 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  buffer_ += bytes;
   size_ += bytes.size();
-  if (buffer_.size() >= kBufferBytes) flush();
+  if (buffer_.size() + bytes.size() >= kBufferBytes) {
+    flush();
+    if (bytes.size() >= kBufferBytes) return system_.write(file_, path_, bytes);
+  }
+  buffer_ += bytes;
 }
 
 void AtomicFile::flush() {
-  system_.write(file_, temporary_, buffer_);
+  system_.write(file_, path_, buffer_);
   buffer_.clear();
 }
 
 void AtomicFile::commit() {
   flush();
+  if (temporary_.empty()) return system_.close(std::exchange(file_, -1), path_);
   system_.sync(file_, temporary_);
   system_.close(std::exchange(file_, -1), temporary_);
   system_.rename(temporary_, path_);
@@ -151,31 +196,38 @@ std::string read_file(const fs::path& path) {
   return content;
 }
 
-AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, FileSystem& system)
-    : system_(system), target_(without_trailing_slash(target)), replace_(replace) {
-  require(replace_ || !fs::exists(target_),
-          "{}: already exists; give another directory, or --force to replace it", target_.string());
+AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
+                                 FileSystem& system)
+    : system_(system), target_(without_trailing_slash(target)) {
+  if (fs::exists(fs::symlink_status(target_))) {
+    require(replace, "{}: already exists; give another directory, or --force to replace it",
+            target_.string());
+    require(fs::is_directory(target_) && (fs::is_empty(target_) || fs::exists(target_ / marker)),
+            "{}: holds no {}, so it is not an earlier result, and --force will not replace it",
+            target_.string(), marker);
+  }
   const fs::path parent = directory_of(target_);
   fs::create_directories(parent);
-  const std::string prefix = fmt::format(".{}.partial-", target_.filename().string());
+  const std::string prefix = partial_prefix(target_);
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(prefix)) continue;
-    const auto owner = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
-    const bool alive =
-        owner > 0 && owner != ::getpid() && (::kill(owner, 0) == 0 || errno == EPERM);
-    require(!alive, "{}: process {} is writing it; wait for it to end, or stop it",
-            target_.string(), owner);
+    const int lock = lock_directory(entry.path());
+    require(lock >= 0, "{}: process {} is writing it; wait for it to end, or stop it",
+            target_.string(), name.substr(prefix.size()));
     system_.remove(entry.path());
+    ::close(lock);
   }
   partial_ = parent / fmt::format("{}{}", prefix, ::getpid());
   std::error_code error;
   fs::create_directory(partial_, error);
   require(!error, "{}: cannot create directory: {}", partial_.string(), error.message());
+  lock_ = lock_directory(partial_);
 }
 
 AtomicDirectory::~AtomicDirectory() {
   if (!committed_) system_.remove(partial_);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 void AtomicDirectory::commit() {
@@ -195,18 +247,19 @@ void AtomicDirectory::commit() {
     }
   }
   system_.sync_directory(partial_);
-  if (replace_ && fs::exists(target_)) {
+  const bool replaces = fs::exists(target_);
+  if (replaces) {
     system_.exchange(partial_, target_);
-    system_.remove(partial_);  // now what stood there before
   } else {
     system_.rename(partial_, target_);
   }
   committed_ = true;
   system_.sync_directory(directory_of(target_));
+  if (replaces) system_.remove(partial_);  // now what stood there before
 }
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) fail_errno(path, "cannot open");
   struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,7 +29,9 @@ class FileSystem {
 
 // A file that replaces `path` whole or not at all, even if the machine loses power: bytes go to a
 // temporary neighbour, which commit() syncs, renames, and whose directory it syncs. Without
-// commit() the destructor removes the neighbour and `path` stays what it was.
+// commit() the destructor removes the neighbour and `path` stays what it was; neighbours that dead
+// processes left are removed by the next one. A link is followed. What is not a regular file (a
+// device, a pipe) is written to as it stands.
 class AtomicFile {
  public:
   explicit AtomicFile(fs::path path, FileSystem& system = FileSystem::real());
@@ -39,11 +40,6 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(std::string_view bytes);  // buffered
-  template <class T>
-  void write_values(std::span<const T> values) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    write({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-  }
   uint64_t size() const { return size_; }
   void commit();
 
@@ -51,7 +47,8 @@ class AtomicFile {
   void flush();
 
   FileSystem& system_;
-  fs::path path_, temporary_;
+  fs::path path_;
+  fs::path temporary_;  // empty: written in place, or committed
   int file_;
   std::string buffer_;
   uint64_t size_ = 0;
@@ -64,13 +61,14 @@ void replace_file(const fs::path& path, std::string_view content,
 std::string read_file(const fs::path& path);
 
 // A directory that appears whole or not at all: files are written into path() and commit() syncs
-// them and renames it to `target`, which must not exist unless `replace` is given. Without
-// commit() the destructor removes it. What a killed process left behind is named
-// ".<target>.partial-<pid>" and is removed by the next one.
+// them and renames it to `target`, which must not exist. With `replace` it may, if it is empty or
+// holds a file called `marker`: then it is an earlier result, and gives way in one step. Without
+// commit() the destructor removes path(). What a killed process left behind is named
+// ".<target>.partial-<pid>" and is removed by the next one; a lock tells whether its owner lives.
 class AtomicDirectory {
  public:
-  explicit AtomicDirectory(const fs::path& target, bool replace = false,
-                           FileSystem& system = FileSystem::real());
+  AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
+                  FileSystem& system = FileSystem::real());
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
@@ -81,7 +79,7 @@ class AtomicDirectory {
  private:
   FileSystem& system_;
   fs::path target_, partial_;
-  bool replace_;
+  int lock_ = -1;
   bool committed_ = false;
 };
 

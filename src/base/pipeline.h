@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/wait.h"
+
 namespace residual {
 
 // A stream of items through all cores that keeps its order:
@@ -35,10 +37,10 @@ class OrderedPipeline {
   void run(int threads) {
     limit_ = static_cast<size_t>(threads) * 4;
     std::vector<std::thread> crew;
-    crew.emplace_back([this] { produce_all(); });
-    for (int i = 0; i < threads; ++i) crew.emplace_back([this] { work(); });
     std::exception_ptr error;
     try {
+      crew.emplace_back([this] { produce_all(); });
+      for (int i = 0; i < threads; ++i) crew.emplace_back([this] { work(); });
       consume_all();
     } catch (...) {
       error = std::current_exception();
@@ -69,7 +71,7 @@ class OrderedPipeline {
         error = std::current_exception();
       }
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || at - consumed_ < limit_; });
+      wait_until(changed_, lock, [&] { return stopped_ || at - consumed_ < limit_; });
       if (item && !stopped_) {
         items_.emplace_back(at, std::move(*item));
       } else {
@@ -94,7 +96,7 @@ class OrderedPipeline {
     }
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return stopped_ || ended_ || !items_.empty(); });
+      wait_until(changed_, lock, [&] { return stopped_ || ended_ || !items_.empty(); });
       if (stopped_ || items_.empty()) return;
       auto [at, item] = std::move(items_.front());
       items_.pop_front();
@@ -114,8 +116,8 @@ class OrderedPipeline {
   void consume_all() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock,
-                    [&] { return (ended_ && consumed_ == end_) || outcomes_.contains(consumed_); });
+      wait_until(changed_, lock,
+                 [&] { return (ended_ && consumed_ == end_) || outcomes_.contains(consumed_); });
       if (ended_ && consumed_ == end_) return;
       auto node = outcomes_.extract(consumed_);
       lock.unlock();

@@ -72,14 +72,14 @@ void add_learn(CLI::App& bpe) {
       ->group("Input and output");
   command->add_option("-s,--merges", o->bpe.merges, "merges to learn")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000000000))
       ->type_name("N")
       ->group("Learning");
   command
       ->add_option("--min-frequency", o->bpe.min_frequency,
                    "stop when no pair of symbols is as frequent as this")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000000))
       ->type_name("N")
       ->group("Learning");
   command

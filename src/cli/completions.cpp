@@ -75,6 +75,7 @@ constexpr const char* kBash = R"(_residual() {{
   case $path in
 {words}  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
+  local IFS=$'\n'
   [[ $current == -* ]] || COMPREPLY+=($(compgen -f -- "$current"))
 }}
 complete -o filenames -F _residual residual
@@ -97,13 +98,13 @@ std::string bash(const std::vector<Node>& nodes) {
 
 constexpr const char* kZsh = R"(#compdef residual
 _residual() {{
-  local path=residual word
+  local where=residual word
   local -a commands options
   for word in "${{(@)words[2,CURRENT-1]}}"; do
-    case "$path $word" in
+    case "$where $word" in
 {paths}    esac
   done
-  case $path in
+  case $where in
 {words}  esac
   if [[ $PREFIX == -* ]]; then
     _describe option options
@@ -129,8 +130,8 @@ std::string zsh(const std::vector<Node>& nodes) {
   std::string paths, words;
   for (const auto& node : nodes) {
     if (node.path != "residual") {
-      paths +=
-          fmt::format("      {}) path={} ;;\n", single_quoted(node.path), single_quoted(node.path));
+      paths += fmt::format("      {}) where={} ;;\n", single_quoted(node.path),
+                           single_quoted(node.path));
     }
     words +=
         fmt::format("    {})\n      commands=({} )\n      options=({} ) ;;\n",
@@ -176,8 +177,9 @@ std::string fish(const std::vector<Node>& nodes) {
 void add_completions(CLI::App& root) {
   CLI::App* command = add_command(
       root, "completions", "print a shell's completion script",
-      {"residual completions bash > ~/.local/share/bash-completion/completions/residual",
-       "residual completions zsh > ~/.zfunc/_residual",
+      {"mkdir -p ~/.local/share/bash-completion/completions",
+       "residual completions bash > ~/.local/share/bash-completion/completions/residual",
+       "residual completions zsh > _residual  # into a directory of $fpath",
        "residual completions fish > ~/.config/fish/completions/residual.fish"});
   const auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")

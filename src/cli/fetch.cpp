@@ -88,10 +88,12 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
       ->group(debian);
   command.add_option("--dev", options.dev, "sentence pairs of dev")
       ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
       ->type_name("N")
       ->group(debian);
   command.add_option("--test", options.test, "sentence pairs of test")
       ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
       ->type_name("N")
       ->group(debian);
 }

@@ -21,12 +21,13 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kMaxThreads = 1024;
 
 void add_global_options(CLI::App& root) {
   root.add_option_function<int>(
           "--threads", [](int threads) { set_thread_count(threads); },
           "cores to use; all that the process may use unless given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMaxThreads))
       ->type_name("N")
       ->group("Options of every command");
   root.add_flag_callback(

@@ -53,7 +53,7 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       .add_option("--input-sentences", training.input_sentences,
                   "learn from a random sample of N lines; 0: from all")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000000000))
       ->type_name("N")
       ->group(group);
   command

@@ -4,6 +4,7 @@
 #include <spdlog/version.h>
 #include <toml++/toml.h>
 #include <unicode/uversion.h>
+#include <xxhash.h>
 #include <CLI/Version.hpp>
 
 #include <nlohmann/json.hpp>
@@ -18,13 +19,14 @@ std::string version_text() {
   return fmt::format(
       "residual {} ({})\n"
       "compiler: {}\n"
-      "cpu features in use: {}\n"
+      "cpu features: {}\n"
       "libraries: CLI11 {}, fmt {}.{}.{}, ICU {}, nlohmann-json {}.{}.{}, spdlog {}.{}.{}, "
-      "toml++ {}.{}.{}",
+      "toml++ {}.{}.{}, xxHash {}.{}.{}",
       version(), commit(), compiler(), cpu_features(), CLI11_VERSION, FMT_VERSION / 10000,
       FMT_VERSION / 100 % 100, FMT_VERSION % 100, U_ICU_VERSION, NLOHMANN_JSON_VERSION_MAJOR,
       NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR,
-      SPDLOG_VER_PATCH, TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH);
+      SPDLOG_VER_PATCH, TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH,
+      XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE);
 }
 
 }  // namespace

@@ -55,6 +55,9 @@ PrivateApt::PrivateApt(const fs::path& directory, std::string mirror, std::strin
   require_disk_space(directory_, kListBytes);
   fs::create_directories(directory_ / "lists/partial");
   fs::create_directories(directory_ / "cache/archives/partial");
+  // The system's hooks clean its own caches after an update; a list can only be cleared in a file.
+  replace_file(directory_ / "no-hooks.conf",
+               "#clear APT::Update::Post-Invoke;\n#clear APT::Update::Post-Invoke-Success;\n");
   if (!mirror_.empty())
     use_list(fmt::format("deb {}{} {} main\n", trust(mirror_), mirror_, suite_));
 }
@@ -66,7 +69,7 @@ void PrivateApt::use_list(const std::string& content) {
 }
 
 std::vector<std::string> PrivateApt::command(const std::vector<std::string>& arguments) const {
-  std::vector<std::string> command = {"apt-get"};
+  std::vector<std::string> command = {"apt-get", "-c", (directory_ / "no-hooks.conf").string()};
   std::vector<std::string> settings = {
       "Dir::State=" + directory_.string(),
       "Dir::State::lists=" + (directory_ / "lists").string(),
@@ -78,8 +81,6 @@ std::vector<std::string> PrivateApt::command(const std::vector<std::string>& arg
       "Acquire::IndexTargets::deb::Packages::DefaultEnabled=false",
       "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
       "APT::Get::List-Cleanup=false",  // other languages' lists stay for another time
-      "APT::Update::Post-Invoke=",
-      "APT::Update::Post-Invoke-Success=",
   };
   if (has_own_list_) {
     settings.push_back("Dir::Etc::sourcelist=" + (directory_ / "sources.list").string());

@@ -168,8 +168,7 @@ std::span<const T> TensorView::values() const {
   require(dtype == dtype_of<T>(), "tensor \"{}\" is {}, expected {}", name, name_of(dtype),
           name_of(dtype_of<T>()));
   require(reinterpret_cast<uintptr_t>(bytes.data()) % alignof(T) == 0,
-          "tensor \"{}\" is not aligned in its file; write the file again with `residual export`",
-          name);
+          "tensor \"{}\" is not aligned in its file", name);
   return {reinterpret_cast<const T*>(bytes.data()), static_cast<size_t>(size())};
 }
 template std::span<const float> TensorView::values() const;
@@ -258,9 +257,10 @@ void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const auto& tensor : tensors) {
-    int64_t elements = 1;
-    for (const int64_t n : tensor.shape) elements *= n;
-    require(elements * size_of(tensor.dtype) == static_cast<int64_t>(tensor.bytes.size()),
+    int64_t bytes = size_of(tensor.dtype);
+    bool fits = true;
+    for (const int64_t n : tensor.shape) fits &= !__builtin_mul_overflow(bytes, n, &bytes);
+    require(fits && bytes == static_cast<int64_t>(tensor.bytes.size()),
             "tensor \"{}\": its shape and its {} bytes do not agree", tensor.name,
             tensor.bytes.size());
     require(tensor.name != "__metadata__" && !header.contains(tensor.name),

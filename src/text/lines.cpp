@@ -90,8 +90,7 @@ std::optional<LineBlock> LineReader::next() {
     if (wait[1].revents != 0) return std::nullopt;
 
     const size_t kept = rest_.size();
-    // A growing line is read in growing pieces, so that a huge one is not copied over and over.
-    rest_.resize(kept + std::max(kReadBytes, kept));
+    rest_.resize(kept + kReadBytes);
     const ssize_t n = ::read(file_, rest_.data() + kept, rest_.size() - kept);
     if (n < 0 && errno == EINTR) {
       rest_.resize(kept);

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
@@ -132,7 +134,7 @@ TEST(AtomicFile, AFullDiskIsAnErrorThatNamesTheFile) {
 }
 
 void write_directory(const fs::path& target, bool replace, FileSystem& system) {
-  AtomicDirectory directory(target, replace, system);
+  AtomicDirectory directory(target, replace, "a", system);
   replace_file(directory.path() / "a", "new");
   directory.commit();
 }
@@ -150,25 +152,39 @@ TEST(AtomicDirectory, AppearsWholeOrNotAtAll) {
   EXPECT_THROW(write_directory(directory / "d", false, FileSystem::real()), Error);
 }
 
-TEST(AtomicDirectory, ReplacesInOneStep) {
+TEST(AtomicDirectory, ReplacesAnEarlierResultInOneStep) {
   const test::TemporaryDirectory directory;
   fs::create_directory(directory / "d");
-  replace_file(directory / "d/old", "old");
+  replace_file(directory / "d/a", "old");
+  replace_file(directory / "d/b", "old");
   for (int at = 0; at < 4; ++at) {
     FaultyFileSystem system(at, FaultyFileSystem::Fault::error);
     EXPECT_THROW(write_directory(directory / "d", true, system), Error) << at;
-    EXPECT_EQ(read_file(directory / "d/old"), "old") << at;
+    EXPECT_EQ(read_file(directory / "d/a"), "old") << at;
   }
   write_directory(directory / "d", true, FileSystem::real());
   EXPECT_EQ(names_in(directory / "d"), std::set<std::string>{"a"});
   EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
 }
 
+TEST(AtomicDirectory, DoesNotReplaceWhatIsNoEarlierResult) {
+  const test::TemporaryDirectory directory;
+  fs::create_directory(directory / "d");
+  write_directory(directory / "d", true, FileSystem::real());  // an empty one may go
+  fs::create_directory(directory / "mine");
+  replace_file(directory / "mine/thesis", "text");
+  replace_file(directory / "file", "text");
+  EXPECT_THROW(write_directory(directory / "mine", true, FileSystem::real()), Error);
+  EXPECT_THROW(write_directory(directory / "file", true, FileSystem::real()), Error);
+  EXPECT_EQ(read_file(directory / "mine/thesis"), "text");
+  EXPECT_EQ(read_file(directory / "file"), "text");
+}
+
 TEST(AtomicDirectory, WhatAKilledProcessLeftIsRemovedByTheNext) {
   const test::TemporaryDirectory directory;
   const pid_t child = ::fork();
   if (child == 0) {
-    AtomicDirectory partial(directory / "d");
+    AtomicDirectory partial(directory / "d", false, "a");
     replace_file(partial.path() / "a", "half");
     ::kill(::getpid(), SIGKILL);
   }
@@ -181,15 +197,68 @@ TEST(AtomicDirectory, WhatAKilledProcessLeftIsRemovedByTheNext) {
 
 TEST(AtomicDirectory, ASecondWriterIsToldOfTheFirst) {
   const test::TemporaryDirectory directory;
-  const fs::path busy = directory / fmt::format(".d.partial-{}", ::getppid());
-  fs::create_directory(busy);
+  const AtomicDirectory first(directory / "d", false, "a");
   try {
-    const AtomicDirectory second(directory / "d");
+    const AtomicDirectory second(directory / "d", false, "a");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(fmt::format("process {} is writing it", ::getppid())));
+    EXPECT_THAT(error.what(), HasSubstr(fmt::format("process {} is writing it", ::getpid())));
   }
-  EXPECT_TRUE(fs::exists(busy));
+  EXPECT_TRUE(fs::exists(first.path()));
+}
+
+TEST(AtomicDirectory, ALeftoverWhoseProcessNumberIsInUseAgainIsRemoved) {
+  const test::TemporaryDirectory directory;
+  fs::create_directory(directory / ".d.partial-1");
+  write_directory(directory / "d", false, FileSystem::real());
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
+}
+
+TEST(AtomicFile, FollowsLinksAndWritesIntoWhatIsNoRegularFile) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "f", "old");
+  fs::create_symlink("f", directory / "link");
+  replace_file(directory / "link", "new");
+  EXPECT_TRUE(fs::is_symlink(directory / "link"));
+  EXPECT_EQ(read_file(directory / "f"), "new");
+
+  replace_file("/dev/null", "text");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_THROW(replace_file("/dev/full", "text"), Error);
+
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  std::thread reader([&] { EXPECT_EQ(read_file(directory / "pipe"), "text"); });
+  replace_file(directory / "pipe", "text");
+  reader.join();
+  EXPECT_TRUE(fs::is_fifo(directory / "pipe"));
+  EXPECT_THROW(replace_file(directory.path(), "text"), Error);
+}
+
+TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
+  const test::TemporaryDirectory directory;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    AtomicFile half(directory / "f");
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(names_in(directory.path()).size(), 1u);
+  replace_file(directory / "f", "text");
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"f"});
+}
+
+TEST(AtomicFile, TakesPiecesLargerThanItsBuffer) {
+  const test::TemporaryDirectory directory;
+  std::string expected;
+  AtomicFile file(directory / "f");
+  for (const size_t size : {10u, 3'000'000u, 5u, 1u << 20, 7u}) {
+    const std::string piece(size, static_cast<char>('a' + size % 26));
+    file.write(piece);
+    expected += piece;
+  }
+  file.commit();
+  EXPECT_EQ(read_file(directory / "f"), expected);
+  EXPECT_EQ(file.size(), expected.size());
 }
 
 TEST(ReadFile, GivesBackWhatWasWrittenAtAnySize) {
