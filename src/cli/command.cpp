@@ -16,6 +16,15 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
   return command;
 }
 
+CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string& summary) {
+  CLI::App* group = add_command(parent, name, summary);
+  group->require_subcommand(0, 1);  // so that an unknown one is reported as such, not as missing
+  group->callback([group] {
+    if (group->get_subcommands().empty()) throw CLI::RequiredError("a command");
+  });
+  return group;
+}
+
 void add_line_options(CLI::App& command, text::TransformLines& files) {
   command.add_option("input", files.input, "text, one sentence per line; - is standard input")
       ->capture_default_str()

@@ -15,6 +15,9 @@ namespace residual::cli {
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::vector<std::string>& examples = {});
 
+// A command that is only a family of commands: `residual bpe learn`, `residual bpe apply`.
+CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string& summary);
+
 // [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
 void add_line_options(CLI::App& command, text::TransformLines& files);
 

@@ -207,8 +207,7 @@ void add_show(CLI::App& parent) {
 }  // namespace
 
 void add_corpus(CLI::App& root) {
-  auto* corpus = add_command(root, "corpus", "look into the binary corpora that prepare writes");
-  corpus->require_subcommand(1);
+  auto* corpus = add_group(root, "corpus", "look into the binary corpora that prepare writes");
   add_info(*corpus);
   add_show(*corpus);
 }

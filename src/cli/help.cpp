@@ -156,7 +156,7 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     known.push_back(command->get_name());
   }
-  const bool is_command = !app.get_parent() && !word.starts_with("-");
+  const bool is_command = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
   return fmt::format("unknown {} \"{}\"{}",
                      word.starts_with("-") ? "option"
                      : is_command          ? "command"

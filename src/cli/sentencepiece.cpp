@@ -46,7 +46,8 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       ->group(group);
   command
       .add_option("--user-symbols", training.user_symbols,
-                  "pieces that are never split nor merged, as <2de>")
+                  "a piece that is never split nor merged, as <2de>; several may be given")
+      ->allow_extra_args(false)
       ->type_name("SYMBOL")
       ->group(group);
   command
@@ -125,8 +126,7 @@ void add_conversion(CLI::App& parent, const std::string& name, const std::string
 
 void add_sentencepiece(CLI::App& root) {
   auto* parent =
-      add_command(root, "sentencepiece", "sub-words of raw text by the SentencePiece library");
-  parent->require_subcommand(1);
+      add_group(root, "sentencepiece", "sub-words of raw text by the SentencePiece library");
   add_train(*parent);
   add_conversion(*parent, "encode", "cut lines into pieces",
                  "residual sentencepiece encode --model en.model < test.en > test.sp.en",

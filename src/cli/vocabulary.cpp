@@ -70,9 +70,7 @@ void add_build(CLI::App& parent) {
 }  // namespace
 
 void add_vocabulary(CLI::App& root) {
-  auto* vocabulary =
-      add_command(root, "vocabulary", "symbols and their ids, as fairseq's dict.txt");
-  vocabulary->require_subcommand(1);
+  auto* vocabulary = add_group(root, "vocabulary", "symbols and their ids, as fairseq's dict.txt");
   add_build(*vocabulary);
 }
 

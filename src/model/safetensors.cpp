@@ -237,7 +237,7 @@ SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) 
 SafeTensors SafeTensors::open(const fs::path& path) {
   MappedFile file(path);
   SafeTensors out = parse(file.bytes(), path.string());
-  out.file_.push_back(std::move(file));
+  out.file_ = std::move(file);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +51,7 @@ class SafeTensors {
   const std::string& name() const { return name_; }
 
  private:
-  std::vector<MappedFile> file_;  // none or one
+  std::optional<MappedFile> file_;
   std::string name_;
   std::map<std::string, TensorView> tensors_;
   std::map<std::string, std::string> metadata_;

@@ -13,10 +13,10 @@ namespace residual::schemes {
 //   x_{k+1} = LN(omega_k * x_k + f_k(x_k))     omega_k a learnable vector
 //   y       = x_{N+1}
 //
-// Variants, by how the omegas start (each with all its elements equal):
+// Variants, by how the omegas start, all elements of one being equal:
 //   profiled  from one batch: omega_1 = 1, omega_{k+1}^2 = Var[omega_k x_k] + Var[f_k(x_k)]
-//   log       sqrt((N + 1) / ln(N + 1) - 1)   the authors' later admin-torch, output changes O(log
-//   N) constant  sqrt(N)                         the same, O(1)
+//   log       sqrt((N + 1) / ln(N + 1) - 1): the authors' later admin-torch
+//   constant  sqrt(N): the same, for outputs that change by O(1) instead of O(log N)
 template <class A>
 class Admin final : public Scheme<A> {
  public:

@@ -79,6 +79,8 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual", "Usage: residual COMMAND"},
            {"residual tokenise", "unknown command \"tokenise\"; did you mean \"tokenize\"?"},
            {"residual tokenize --agressive", "did you mean \"--aggressive\"?"},
+           {"residual bpe", "a command is required"},
+           {"residual bpe lern", "unknown command \"lern\"; did you mean \"learn\"?"},
            {"residual bpe apply", "--codes is required"},
            {"residual completions tcsh", "tcsh not in {bash,zsh,fish}"}}) {
     SCOPED_TRACE(line);
