@@ -114,9 +114,9 @@ void add_prepare(CLI::App& root) {
       {"residual fetch debian --pair en-de --output data/debian-en-de",
        "residual prepare recipes/debian.toml --output prepared/debian-en-de",
        "# one's own text.en and text.de, every 100th line for validation",
-       "residual prepare --source-lang en --target-lang de --train text --set split.dev_every=100 "
-       "-o prepared/own",
-       "# every key of a recipe", "residual prepare --explain"});
+       "residual prepare --source-lang en --target-lang de --train text \\",
+       "  --set split.dev_every=100 -o prepared/own", "# every key of a recipe",
+       "residual prepare --explain"});
   auto options = std::make_shared<Options>();
   add_input_options(*command, *options);
   add_recipe_options(*command, *options);
