@@ -69,6 +69,7 @@ class OrderedPipeline {
         item = produce();
       } catch (...) {
         error = std::current_exception();
+        item.reset();  // GCC 12 with -fsanitize=thread leaves the last round's item there
       }
       std::unique_lock lock(mutex_);
       wait_until(changed_, lock, [&] { return stopped_ || at - consumed_ < limit_; });
