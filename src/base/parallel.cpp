@@ -14,8 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/wait.h"
-
 namespace residual {
 namespace {
 
@@ -89,7 +87,7 @@ class Pool {
     work.run();
     std::unique_lock lock(mutex_);
     wanted_ = 0;  // a helper that has not started yet has nothing left to do
-    wait_until(done_, lock, [this] { return running_ == 0; });
+    done_.wait(lock, [this] { return running_ == 0; });
     work_ = nullptr;
   }
 
@@ -97,7 +95,7 @@ class Pool {
   void wait_for_work(uint64_t seen) {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wait_until(wake_, lock, [&] { return stop_ || (generation_ != seen && wanted_ > 0); });
+      wake_.wait(lock, [&] { return stop_ || (generation_ != seen && wanted_ > 0); });
       if (stop_) return;
       seen = generation_;
       --wanted_;

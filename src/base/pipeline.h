@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/wait.h"
-
 namespace residual {
 
 // A stream of items through all cores that keeps its order:
@@ -72,7 +70,7 @@ class OrderedPipeline {
         item.reset();  // GCC 12 with -fsanitize=thread leaves the last round's item there
       }
       std::unique_lock lock(mutex_);
-      wait_until(changed_, lock, [&] { return stopped_ || at - consumed_ < limit_; });
+      changed_.wait(lock, [&] { return stopped_ || at - consumed_ < limit_; });
       if (item && !stopped_) {
         items_.emplace_back(at, std::move(*item));
       } else {
@@ -97,7 +95,7 @@ class OrderedPipeline {
     }
     std::unique_lock lock(mutex_);
     for (;;) {
-      wait_until(changed_, lock, [&] { return stopped_ || ended_ || !items_.empty(); });
+      changed_.wait(lock, [&] { return stopped_ || ended_ || !items_.empty(); });
       if (stopped_ || items_.empty()) return;
       auto [at, item] = std::move(items_.front());
       items_.pop_front();
@@ -117,8 +115,8 @@ class OrderedPipeline {
   void consume_all() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      wait_until(changed_, lock,
-                 [&] { return (ended_ && consumed_ == end_) || outcomes_.contains(consumed_); });
+      changed_.wait(lock,
+                    [&] { return (ended_ && consumed_ == end_) || outcomes_.contains(consumed_); });
       if (ended_ && consumed_ == end_) return;
       auto node = outcomes_.extract(consumed_);
       lock.unlock();
