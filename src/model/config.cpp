@@ -1,0 +1,55 @@
+#include "model/config.h"
+
+#include "base/error.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+
+namespace residual::model {
+
+void fields(ConfigVisitor& visit, Config& c) {
+  visit.choice("kind", c.kind, {"translation", "language", "masked"},
+               "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
+  visit("encoder_layers", c.encoder_layers, "layers of the encoder", {.min = 0, .max = 1000});
+  visit("decoder_layers", c.decoder_layers, "layers of the decoder", {.min = 0, .max = 1000});
+  visit("width", c.width, "of the residual stream", {.min = 1, .max = 65536});
+  visit("inner", c.inner, "width inside the feed-forward blocks", {.min = 1, .max = 1 << 20});
+  visit("heads", c.heads, "attention heads; they divide the width", {.min = 1, .max = 1024});
+  visit("max_positions", c.max_positions, "longest sentence, </s> counted",
+        {.min = 1, .max = 1 << 20});
+  visit.choice(
+      "sharing", c.sharing, {"all", "target", "none"},
+      "embeddings that are one matrix: source, target and output; target and output; none");
+  visit("source_vocabulary", c.source_vocabulary, "its size; 0: the prepared corpus's",
+        {.min = 0, .max = 1 << 24});
+  visit("target_vocabulary", c.target_vocabulary, "its size; 0: the prepared corpus's",
+        {.min = 0, .max = 1 << 24});
+  visit.table("residual", c.residual, "residual scheme; `residual schemes` lists them");
+}
+
+void check(const Config& c) {
+  schemes::resolve<schemes::Listing>(c.residual);
+  require(c.width % c.heads == 0, "model.width: {} cannot be divided among {} heads", c.width,
+          c.heads);
+  require(c.width % 2 == 0 && c.width >= 4,
+          "model.width: {} is not an even number of at least 4 (sinusoidal positions need one)",
+          c.width);
+  require(!c.has_encoder() || c.encoder_layers > 0, "model.encoder_layers: is 0");
+  require(!c.has_decoder() || c.decoder_layers > 0, "model.decoder_layers: is 0");
+  require(c.kind != Kind::translation || c.sharing != Sharing::all ||
+              c.source_vocabulary == c.target_vocabulary,
+          "model.sharing: \"all\" needs one vocabulary; source has {} symbols, target {}. Prepare "
+          "the corpus with vocabulary.joined = true, or set model.sharing = \"target\"",
+          c.source_vocabulary, c.target_vocabulary);
+}
+
+schemes::Stack stack(const Config& c, schemes::Side side) {
+  const bool both = c.kind == Kind::translation;
+  const bool encoder = side == schemes::Side::encoder;
+  const int64_t other = encoder ? c.decoder_layers : c.encoder_layers;
+  return {.side = side,
+          .layers = static_cast<int>(encoder ? c.encoder_layers : c.decoder_layers),
+          .other_layers = both ? static_cast<int>(other) : 0,
+          .blocks_per_layer = both && !encoder ? 3 : 2};
+}
+
+}  // namespace residual::model

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/config.h"
+#include "schemes/options.h"
+#include "schemes/scheme.h"
+
+namespace residual::model {
+
+// translation: encoder and decoder. language: a decoder without an encoder, predicting the next
+// token. masked: an encoder alone, predicting the tokens that were hidden from it.
+enum class Kind { translation, language, masked };
+
+// Which embedding matrices are one: source, target and output; target and output; none.
+enum class Sharing { all, target, none };
+
+// A Transformer: all that its parameters' names and shapes and its forward pass depend on.
+struct Config {
+  Kind kind = Kind::translation;
+  int64_t encoder_layers = 6;
+  int64_t decoder_layers = 6;
+  int64_t width = 512;   // d: of the residual stream
+  int64_t inner = 2048;  // of the feed-forward blocks
+  int64_t heads = 8;
+  int64_t max_positions = 1024;
+  Sharing sharing = Sharing::all;
+  int64_t source_vocabulary = 0;  // a recipe leaves them 0: the prepared corpus knows
+  int64_t target_vocabulary = 0;
+  schemes::Options residual;
+
+  bool has_encoder() const { return kind != Kind::language; }
+  bool has_decoder() const { return kind != Kind::masked; }
+  int64_t head_width() const { return width / heads; }
+};
+
+void fields(ConfigVisitor& visit, Config& config);
+
+// Fails unless the numbers fit each other and the scheme exists. Vocabularies of 0 pass: they may
+// not be known yet.
+void check(const Config& config);
+
+// The stack on one side as its scheme is to see it. REQUIRES: the model has that side.
+schemes::Stack stack(const Config& config, schemes::Side side);
+
+}  // namespace residual::model

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "model/safetensors.h"
+#include "text/segmenter.h"
+#include "text/vocabulary.h"
+
+// A model as a directory, which can never be paired with the wrong vocabulary:
+//
+//   config.toml         Description: architecture, directions, names of the files below
+//   model.safetensors   parameters under the names of parameters.h
+//   vocabularies, segmentation.<language>.toml and the codes they name: as in a prepared corpus
+namespace residual::model {
+
+inline constexpr const char* kConfigFile = "config.toml";
+inline constexpr const char* kWeightsFile = "model.safetensors";
+
+// What the model can translate. `source_tag` is the symbol to put before each source, if any.
+struct Direction {
+  std::string source, target;  // languages
+  std::string source_tag;
+};
+
+struct Description {
+  int64_t format = 1;
+  std::string residual, commit;  // the version that wrote it
+  std::string origin;            // how the weights came about, for people
+  int64_t update = 0;            // of training, after which they were taken
+  std::string source_vocabulary = "vocabulary.txt";
+  std::string target_vocabulary = "vocabulary.txt";
+  std::vector<Direction> directions;
+  Config model;
+};
+
+void fields(ConfigVisitor& visit, Direction& direction);
+void fields(ConfigVisitor& visit, Description& description);
+
+// The files of text processing that a model of this description needs, by name.
+std::vector<std::string> text_files(const Description& description, const fs::path& directory);
+
+// An open model directory. Opening reads the text files and maps the weights.
+class Directory {
+ public:
+  // A run directory stands for its best model, or its last. Errors name what is missing or wrong:
+  // an unknown format, a tensor that is absent, has another shape or should not be there.
+  static Directory open(const fs::path& path);
+
+  const fs::path& path() const { return path_; }
+  const Description& description() const { return description_; }
+  const SafeTensors& weights() const { return weights_; }
+  text::Vocabulary source_vocabulary() const;
+  text::Vocabulary target_vocabulary() const;
+
+  // The direction from `source` to `target`; either may be empty if that leaves no choice.
+  const Direction& direction(const std::string& source, const std::string& target) const;
+  text::Segmenter segmenter(const std::string& language) const;
+
+ private:
+  Directory(fs::path path, Description description, SafeTensors weights)
+      : path_(std::move(path)),
+        description_(std::move(description)),
+        weights_(std::move(weights)) {}
+
+  fs::path path_;
+  Description description_;
+  SafeTensors weights_;
+};
+
+// Fails unless the tensors are exactly the parameters of the configuration: float32, or in a form
+// that `residual export` stores.
+void check_weights(const SafeTensors& weights, const Config& config);
+
+// Writes a directory that appears whole or not at all; one that is there and holds a model gives
+// way. Text files are copied from `text_from`: a prepared corpus or another model.
+void write_directory(const fs::path& path, const Description& description,
+                     const std::vector<TensorBytes>& weights, const fs::path& text_from,
+                     FileSystem& system = FileSystem::real());
+
+}  // namespace residual::model

@@ -1,0 +1,168 @@
+#include "model/fairseq.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "model/parameters.h"
+
+namespace residual::model {
+namespace {
+
+using schemes::Role;
+using schemes::Side;
+
+const char* name_of(Side side) { return side == Side::encoder ? "encoder" : "decoder"; }
+
+std::string layer(Side side, int index) {
+  return fmt::format("{}.layers.{}.", name_of(side), index);
+}
+
+// "self_attn." in fairseq for the block that `place` is in its layer.
+std::string block(const schemes::Stack& s, int place) {
+  if (place == 0) return "self_attn";
+  return place == s.blocks_per_layer - 1 ? "final" : "encoder_attn";
+}
+
+std::string projection(Role role) {
+  switch (role) {
+    case Role::query:
+      return "q_proj";
+    case Role::key:
+      return "k_proj";
+    case Role::value:
+      return "v_proj";
+    case Role::output:
+      return "out_proj";
+    case Role::inner:
+      return "fc1";
+    default:
+      return "fc2";
+  }
+}
+
+// encoder.layers.3.self_attn.q_proj.weight
+std::string of_block(const Parameter& p, const schemes::Stack& s, Role role) {
+  const bool feed_forward = role == Role::inner || role == Role::outer;
+  const std::string within = feed_forward ? "" : block(s, p.block % s.blocks_per_layer) + ".";
+  return layer(p.side, p.block / s.blocks_per_layer) + within + projection(role) +
+         (p.shape.size() == 2 ? ".weight" : ".bias");
+}
+
+// encoder.residual.norm.3.weight -> encoder.layers.1.final_layer_norm.weight
+std::string of_norm(const Parameter& p, const schemes::Stack& s) {
+  const std::string norm = fmt::format("{}.residual.norm.", name_of(p.side));
+  const std::string kind = p.name.ends_with(".weight") ? ".weight" : ".bias";
+  if (!p.name.starts_with(norm)) return fmt::format("{}.layer_norm{}", name_of(p.side), kind);
+  const int k = std::stoi(p.name.substr(norm.size()));
+  return layer(p.side, k / s.blocks_per_layer) + block(s, k % s.blocks_per_layer) + "_layer_norm" +
+         kind;
+}
+
+std::string of_embedding(const Parameter& p) {
+  if (p.name == kOutputEmbedding) return "decoder.output_projection.weight";
+  return p.side == Side::encoder ? "encoder.embed_tokens.weight" : "decoder.embed_tokens.weight";
+}
+
+int64_t count_layers(const SafeTensors& file, const std::string& prefix, Side side) {
+  int64_t layers = 0;
+  while (file.contains(prefix + layer(side, static_cast<int>(layers)) + "fc1.weight")) ++layers;
+  require(layers > 0, "{}: has no {}fc1.weight; are these a fairseq Transformer's tensors?",
+          file.name(), prefix + layer(side, 0));
+  return layers;
+}
+
+bool same(const SafeTensors& file, const std::string& a, const std::string& b) {
+  return !file.contains(b) || file.at(a).bytes == file.at(b).bytes;
+}
+
+std::string metadata(const SafeTensors& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::vector<FairseqPart> fairseq_parts(const Config& config) {
+  const std::string& scheme = config.residual.name;
+  require(scheme == "post-ln" || scheme == "pre-ln" || scheme == "resi-dual",
+          "{}: fairseq has names for post-ln, pre-ln and resi-dual models only", scheme);
+  require(config.kind == Kind::translation, "only translation models have fairseq names");
+  std::vector<FairseqPart> parts;
+  for (const auto& p : parameters(config)) {
+    const schemes::Stack s = stack(config, p.side);
+    if (p.parts.empty()) {
+      parts.push_back({p.name, of_norm(p, s), 0, p.shape[0]});
+    } else if (p.block < 0) {
+      parts.push_back({p.name, of_embedding(p), 0, p.shape[0]});
+    } else {
+      int64_t begin = 0;
+      for (const auto& part : p.parts) {
+        parts.push_back({p.name, of_block(p, s, part.role), begin, part.rows});
+        begin += part.rows;
+      }
+    }
+  }
+  return parts;
+}
+
+Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
+  const std::string& prefix = options.prefix;
+  Config c;
+  c.encoder_layers = count_layers(file, prefix, Side::encoder);
+  c.decoder_layers = count_layers(file, prefix, Side::decoder);
+  c.inner = file.at(prefix + layer(Side::encoder, 0) + "fc1.weight").shape.at(0);
+  c.max_positions = options.max_positions;
+
+  const std::string source = prefix + "encoder.embed_tokens.weight";
+  const std::string target = prefix + "decoder.embed_tokens.weight";
+  const std::string output = prefix + "decoder.output_projection.weight";
+  c.source_vocabulary = file.at(source).shape.at(0);
+  c.width = file.at(source).shape.at(1);
+  c.target_vocabulary = file.contains(target) ? file.at(target).shape.at(0) : c.source_vocabulary;
+  const std::string& decoder_input = file.contains(target) ? target : source;
+  if (!same(file, decoder_input, output)) {
+    c.sharing = Sharing::none;
+  } else {
+    c.sharing = same(file, source, target) ? Sharing::all : Sharing::target;
+  }
+
+  const std::string heads = metadata(file, "heads");
+  c.heads = options.heads > 0 || heads.empty() ? options.heads : std::stoll(heads);
+  require(c.heads > 0, "{}: does not say how many attention heads there are; give --heads",
+          file.name());
+  c.residual.name = options.scheme.empty() ? metadata(file, "scheme") : options.scheme;
+  if (c.residual.name.empty()) {
+    require(!file.contains(prefix + "encoder.layer_norm.weight"),
+            "{}: has final norms, so it is pre-ln or resi-dual; give --scheme", file.name());
+    c.residual.name = "post-ln";
+  }
+  const std::string eta = metadata(file, "eta");
+  if (c.residual.name == "resi-dual") {
+    c.residual.eta = options.eta != 1 || eta.empty() ? options.eta : std::stod(eta);
+  }
+  check(c);
+  return c;
+}
+
+std::vector<std::vector<float>> fairseq_values(const SafeTensors& file, const Config& config,
+                                               const std::string& prefix) {
+  std::map<std::string, std::vector<FairseqPart>> by_name;
+  for (auto& part : fairseq_parts(config)) by_name[part.name].push_back(std::move(part));
+  std::vector<std::vector<float>> all;
+  for (const auto& p : parameters(config)) {
+    auto& values = all.emplace_back();
+    for (const auto& part : by_name.at(p.name)) {
+      const auto& found = file.at(prefix + part.fairseq);
+      std::vector<int64_t> shape = p.shape;
+      shape[0] = part.rows;
+      require(found.shape == shape, "{}: {} has shape [{}], expected [{}]", file.name(), found.name,
+              fmt::join(found.shape, ", "), fmt::join(shape, ", "));
+      const std::vector<float> piece = found.to_float();
+      values.insert(values.end(), piece.begin(), piece.end());
+    }
+  }
+  return all;
+}
+
+}  // namespace residual::model

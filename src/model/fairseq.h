@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "model/safetensors.h"
+
+// The names under which fairseq 0.12 and the authors' plug-in keep the same parameters.
+namespace residual::model {
+
+// Rows [begin, begin + rows) of our parameter `name` are fairseq's `fairseq`. Of a vector, its
+// elements.
+struct FairseqPart {
+  std::string name;
+  std::string fairseq;
+  int64_t begin, rows;
+};
+
+// For all parameters. Only post-ln, pre-ln and resi-dual exist there: an Error otherwise.
+std::vector<FairseqPart> fairseq_parts(const Config& config);
+
+// What the tensors do not say.
+struct FairseqOptions {
+  std::string prefix;  // before every name: "param."
+  std::string scheme;  // "": post-ln if there is no final norm; otherwise it must be given
+  double eta = 1;
+  int64_t heads = 0;  // 0: the file's metadata must say
+  int64_t max_positions = 1024;
+};
+
+// The architecture, read off the tensors' names and shapes.
+Config fairseq_config(const SafeTensors& file, const FairseqOptions& options);
+
+// Values of all parameters in the order of parameters(config).
+std::vector<std::vector<float>> fairseq_values(const SafeTensors& file, const Config& config,
+                                               const std::string& prefix);
+
+}  // namespace residual::model
