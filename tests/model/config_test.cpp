@@ -1,0 +1,81 @@
+#include "model/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "model/models.h"
+
+namespace residual::model {
+namespace {
+
+using schemes::Side;
+using testing::HasSubstr;
+
+std::string refusal(const std::function<void(Config&)>& change) {
+  Config config = test::small_config();
+  change(config);
+  try {
+    check(config);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Config, SurvivesWritingAndReading) {
+  Config config = test::small_config("deepnorm");
+  config.kind = Kind::masked;
+  config.sharing = Sharing::target;
+  config.residual.alpha = 1.5;
+  Config read;
+  read_toml(to_toml(config), "f", [&](ConfigVisitor& visit) { fields(visit, read); });
+  EXPECT_EQ(to_toml(read), to_toml(config));
+}
+
+TEST(Config, RefusesNumbersThatDoNotFitEachOther) {
+  EXPECT_EQ(refusal([](Config&) {}), "accepted");
+  EXPECT_THAT(refusal([](Config& c) { c.heads = 3; }),
+              HasSubstr("8 cannot be divided among 3 heads"));
+  EXPECT_THAT(refusal([](Config& c) { c.width = c.heads = 7; }),
+              HasSubstr("model.width: 7 is not an even number"));
+  EXPECT_THAT(refusal([](Config& c) { c.encoder_layers = 0; }), HasSubstr("model.encoder_layers"));
+  EXPECT_THAT(refusal([](Config& c) { c.decoder_layers = 0; }), HasSubstr("model.decoder_layers"));
+  EXPECT_THAT(refusal([](Config& c) { c.source_vocabulary = 12; }),
+              HasSubstr("\"all\" needs one vocabulary; source has 12 symbols, target 10"));
+}
+
+TEST(Config, RefusesSchemesAndOptionsThatDoNotExist) {
+  EXPECT_THAT(refusal([](Config& c) { c.residual.name = "resi-duel"; }),
+              HasSubstr("did you mean \"resi-dual\"?"));
+  EXPECT_THAT(refusal([](Config& c) { c.residual.variant = "paper"; }),
+              HasSubstr("no variant \"paper\""));
+  EXPECT_THAT(refusal([](Config& c) { c.residual = {.name = "pre-ln", .eta = 0.5}; }),
+              HasSubstr("belong to resi-dual"));
+}
+
+TEST(Config, AModelWithOneStackNeedsNoLayersOfTheOther) {
+  const auto one_stack = [](Kind kind) {
+    return [kind](Config& c) {
+      c.kind = kind;
+      (kind == Kind::language ? c.encoder_layers : c.decoder_layers) = 0;
+    };
+  };
+  EXPECT_EQ(refusal(one_stack(Kind::language)), "accepted");
+  EXPECT_EQ(refusal(one_stack(Kind::masked)), "accepted");
+}
+
+TEST(Config, OnlyDecodersOfTranslationModelsHaveCrossAttention) {
+  Config config = test::small_config();
+  EXPECT_EQ(stack(config, Side::encoder).blocks_per_layer, 2);
+  EXPECT_EQ(stack(config, Side::decoder).blocks_per_layer, 3);
+  EXPECT_EQ(stack(config, Side::decoder).other_layers, 2);
+  config.kind = Kind::language;
+  EXPECT_EQ(stack(config, Side::decoder).blocks_per_layer, 2);
+  EXPECT_EQ(stack(config, Side::decoder).other_layers, 0);
+}
+
+}  // namespace
+}  // namespace residual::model

@@ -1,0 +1,162 @@
+#include "model/directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.h"
+#include "model/models.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+#include "support/temporary.h"
+
+namespace residual::model {
+namespace {
+
+using residual::test::TemporaryDirectory;
+using testing::AllOf;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string opening(const fs::path& path) {
+  return message_of([&] { Directory::open(path); });
+}
+
+void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
+  std::string text = read_file(file);
+  text.replace(text.find(from), from.size(), to);
+  replace_file(file, text);
+}
+
+TEST(Directory, GivesBackWhatWasWrittenForEveryScheme) {
+  const TemporaryDirectory directory;
+  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+    const Config config = test::small_config(entry.name);
+    test::write_small_model(directory / entry.name, config);
+    const Directory model = Directory::open(directory / entry.name);
+    EXPECT_EQ(to_toml(model.description().model), to_toml(config));
+    EXPECT_EQ(model.description().update, 3);
+    const test::Weights written(config);
+    const auto all = parameters(config);
+    for (size_t i = 0; i < all.size(); ++i) {
+      EXPECT_THAT(model.weights().at(all[i].name).values<float>(),
+                  ElementsAreArray(written.values()[i]));
+    }
+  }
+}
+
+TEST(Directory, BringsItsVocabularyAndSegmentation) {
+  const TemporaryDirectory directory;
+  test::write_small_model(directory / "m", test::small_config());
+  const Directory model = Directory::open(directory / "m");
+  EXPECT_EQ(model.source_vocabulary().size(), 10);
+  EXPECT_EQ(model.target_vocabulary().id("c"), 6);
+  std::string pieces;
+  model.segmenter("en").to_pieces()("a b", pieces);
+  EXPECT_EQ(pieces, "a b");
+  EXPECT_EQ(
+      text_files(model.description(), model.path()),
+      (std::vector<std::string>{"segmentation.de.toml", "segmentation.en.toml", "vocabulary.txt"}));
+}
+
+TEST(Directory, ARunStandsForItsBestModelOrItsLast) {
+  const TemporaryDirectory run;
+  test::write_small_model(run / "last", test::small_config());
+  EXPECT_EQ(Directory::open(run.path()).path(), run / "last");
+  test::write_small_model(run / "best", test::small_config());
+  EXPECT_EQ(Directory::open(run.path()).path(), run / "best");
+}
+
+TEST(Directory, WhatIsNotAModelIsSaidToBeNone) {
+  const TemporaryDirectory directory;
+  EXPECT_THAT(opening(directory.path()), HasSubstr("not a model directory"));
+  EXPECT_THAT(opening(directory / "none"), HasSubstr("no such directory"));
+}
+
+TEST(Directory, AnotherFormatIsRefusedNamingItsWriter) {
+  const TemporaryDirectory directory;
+  test::write_small_model(directory / "m", test::small_config());
+  replace_in(directory / "m/config.toml", "format = 1", "format = 2");
+  EXPECT_THAT(opening(directory / "m"),
+              AllOf(HasSubstr("config.toml: is of format 2, this version reads format 1"),
+                    HasSubstr("written by ResiDual 0.")));
+}
+
+TEST(Directory, ErrorsOfTheConfigurationNameItsFile) {
+  const TemporaryDirectory directory;
+  test::write_small_model(directory / "m", test::small_config());
+  replace_in(directory / "m/config.toml", "heads = 2", "heads = 3");
+  EXPECT_THAT(opening(directory / "m"),
+              AllOf(HasSubstr("m/config.toml: model.width"), HasSubstr("3 heads")));
+}
+
+// Changes the tensors of a good model and tells what opening it says.
+std::string opening_with(const std::function<void(std::vector<TensorBytes>&)>& change) {
+  const TemporaryDirectory directory;
+  const Config config = test::small_config();
+  const Description description = test::small_description(directory / "text", config);
+  test::Weights weights(config);
+  change(weights.tensors());
+  write_directory(directory / "m", description, weights.tensors(), directory / "text");
+  return opening(directory / "m");
+}
+
+TEST(Directory, TensorsThatDoNotFitAreNamed) {
+  EXPECT_EQ(opening_with([](auto&) {}), "no error");
+  EXPECT_THAT(opening_with([](auto& tensors) { tensors.erase(tensors.begin() + 1); }),
+              HasSubstr("has no tensor encoder.layers.0.self_attention.qkv.weight, which a "
+                        "resi-dual model of this size needs"));
+  EXPECT_THAT(opening_with([](auto& tensors) {
+                tensors[1].name += "s";
+                tensors.push_back(tensors[1]);
+                tensors.back().name.pop_back();
+              }),
+              HasSubstr("has a tensor encoder.layers.0.self_attention.qkv.weights, which a "
+                        "resi-dual model has not"));
+  EXPECT_THAT(opening_with([](auto& tensors) {
+                tensors[0].shape = {8, 10};
+              }),
+              HasSubstr("embedding.weight has shape [8, 10], config.toml makes it [10, 8]"));
+}
+
+TEST(Directory, WritingReplacesAModelAndNothingElse) {
+  const TemporaryDirectory directory;
+  test::write_small_model(directory / "m", test::small_config("post-ln"));
+  test::write_small_model(directory / "m", test::small_config("pre-ln"));
+  EXPECT_EQ(Directory::open(directory / "m").description().model.residual.name, "pre-ln");
+
+  fs::create_directory(directory / "mine");
+  replace_file(directory / "mine/letter.txt", "dear");
+  EXPECT_NE(message_of([&] { test::write_small_model(directory / "mine", test::small_config()); }),
+            "no error");
+  EXPECT_EQ(read_file(directory / "mine/letter.txt"), "dear");
+}
+
+TEST(Directory, DirectionsAreFoundByWhatIsUnambiguous) {
+  const TemporaryDirectory directory;
+  const Config config = test::small_config();
+  Description description = test::small_description(directory / "text", config);
+  description.directions = {{"en", "de", "<2de>"}, {"de", "en", "<2en>"}};
+  test::Weights weights(config);
+  write_directory(directory / "m", description, weights.tensors(), directory / "text");
+  const Directory model = Directory::open(directory / "m");
+  EXPECT_EQ(model.direction("en", "").source_tag, "<2de>");
+  EXPECT_EQ(model.direction("", "en").source_tag, "<2en>");
+  EXPECT_THAT(message_of([&] { model.direction("", ""); }),
+              HasSubstr("translates en-de, de-en; say which is wanted"));
+  EXPECT_THAT(message_of([&] { model.direction("fr", ""); }),
+              HasSubstr("does not translate fr to any language; it translates en-de, de-en"));
+}
+
+}  // namespace
+}  // namespace residual::model
