@@ -1,0 +1,219 @@
+#include "kernels/attention.h"
+
+#include "kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention.cpp"  // NOLINT: read once per instruction set
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "kernels/simd.h"
+
+#ifndef RESIDUAL_KERNELS_ATTENTION_ONCE
+#define RESIDUAL_KERNELS_ATTENTION_ONCE
+namespace residual::kernels {
+namespace {
+
+constexpr int kPad = 16;  // positions of transposed keys and of score rows: any target's vector
+constexpr int kMostRows = 6;
+
+int padded(int positions) { return (positions + kPad - 1) / kPad * kPad; }
+
+}  // namespace
+}  // namespace residual::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Turns `count` scores into exp(scale (s - max)), zero up to the padding; returns 1 / their sum.
+float exponentiate(float* scores, int count, float scale) {
+  const int end = padded(count);
+  std::fill(scores + count, scores + end, -std::numeric_limits<float>::infinity());
+  Floats most = hn::Load(kFloats, scores);
+  for (int j = kLanes; j < end; j += kLanes) most = hn::Max(most, hn::Load(kFloats, scores + j));
+  most = hn::MaxOfLanes(kFloats, most);
+  Floats sum = hn::Zero(kFloats);
+  for (int j = 0; j < end; j += kLanes) {
+    const Floats below = hn::Sub(hn::Load(kFloats, scores + j), most);
+    const Floats e = exp_nonpositive(kFloats, hn::Mul(below, hn::Set(kFloats, scale)));
+    hn::Store(e, kFloats, scores + j);
+    sum = hn::Add(sum, e);
+  }
+  return 1 / total(sum);
+}
+
+// scores[r][j] = q_r . k_j, lanes over positions.
+template <int kRows>
+HWY_INLINE void score_rows(const float* q, int64_t q_stride, const float* keys, int head_width,
+                           int end, float* scores) {
+  for (int j = 0; j < end; j += kLanes) {
+    Floats sum[kRows];
+    for (int r = 0; r < kRows; ++r) sum[r] = hn::Zero(kFloats);
+    for (int i = 0; i < head_width; ++i) {
+      const Floats k = hn::LoadU(kFloats, keys + int64_t{i} * end + j);
+      for (int r = 0; r < kRows; ++r) {
+        sum[r] = hn::MulAdd(hn::Set(kFloats, q[r * q_stride + i]), k, sum[r]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) hn::Store(sum[r], kFloats, scores + r * end + j);
+  }
+}
+
+// out_r = factor_r sum_j weights[r][j] value(j), over kVectors vectors of a head's width.
+template <int kRows, int kVectors, class D, class Value>
+HWY_INLINE void weigh(D d, const float* weights, int64_t weight_stride, const float* factor,
+                      int count, float* out, int64_t out_stride, const Value& value) {
+  const auto lanes = static_cast<int>(hn::MaxLanes(d));
+  hn::Vec<D> sum[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  for (int j = 0; j < count; ++j) {
+    const float* row = value(j);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto x = hn::LoadU(d, row + v * lanes);
+      for (int r = 0; r < kRows; ++r) {
+        sum[r][v] = hn::MulAdd(hn::Set(d, weights[r * weight_stride + j]), x, sum[r][v]);
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreU(hn::Mul(sum[r][v], hn::Set(d, factor[r])), d, out + r * out_stride + v * lanes);
+    }
+  }
+}
+
+// weigh() over all of a head: value(j) is row j at the head's first element.
+template <int kRows, class Value>
+HWY_INLINE void weigh_head(const float* weights, int64_t weight_stride, const float* factor,
+                           int count, int head_width, float* out, int64_t out_stride,
+                           const Value& value) {
+  constexpr int kVectors = kRows <= 3 ? 4 : 2;
+  int i = 0;
+  const auto at = [&](int j) { return value(j) + i; };
+  for (; i + kVectors * kLanes <= head_width; i += kVectors * kLanes) {
+    weigh<kRows, kVectors>(kFloats, weights, weight_stride, factor, count, out + i, out_stride, at);
+  }
+  for (; i + kLanes <= head_width; i += kLanes) {
+    weigh<kRows, 1>(kFloats, weights, weight_stride, factor, count, out + i, out_stride, at);
+  }
+  for (; i < head_width; ++i) {
+    weigh<kRows, 1>(kOneFloat, weights, weight_stride, factor, count, out + i, out_stride, at);
+  }
+}
+
+template <int kRows>
+void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
+  const int end = padded(a.positions);
+  const int64_t first = int64_t{head} * a.heads.width;
+  score_rows<kRows>(a.queries + row * a.query_stride + first, a.query_stride, a.keys + first * end,
+                    a.heads.width, end, scores);
+  float factor[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    float* of_row = scores + r * end;
+    factor[r] = exponentiate(of_row, a.positions, a.scale);
+    if (a.probabilities == nullptr) continue;
+    float* p = a.probabilities + (int64_t{row + r} * a.heads.count + head) * a.positions;
+    for (int j = 0; j < a.positions; ++j) p[j] = of_row[j] * factor[r];
+  }
+  weigh_head<kRows>(scores, end, factor, a.positions, a.heads.width,
+                    a.out + row * a.out_stride + first, a.out_stride,
+                    [&](int j) { return a.values + j * a.value_stride + first; });
+}
+
+float dot(const float* a, const float* b, int count) {
+  Floats sum = hn::Zero(kFloats);
+  int i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    sum = hn::MulAdd(hn::LoadU(kFloats, a + i), hn::LoadU(kFloats, b + i), sum);
+  }
+  float rest = 0;
+  for (; i < count; ++i) rest += a[i] * b[i];
+  return total(sum) + rest;
+}
+
+}  // namespace
+
+void attend_shared_on_target(const SharedAttention& a, float* scores) {
+  using Function = void (*)(const SharedAttention&, int, int, float*);
+  static constexpr Function kFunctions[kMostRows] = {shared_rows<1>, shared_rows<2>,
+                                                     shared_rows<3>, shared_rows<4>,
+                                                     shared_rows<5>, shared_rows<6>};
+  for (int head = 0; head < a.heads.count; ++head) {
+    for (int row = 0; row < a.rows; row += kMostRows) {
+      kFunctions[std::min(kMostRows, a.rows - row) - 1](a, row, head, scores);
+    }
+  }
+}
+
+void attend_cached_on_target(const CachedAttention& a, float* scores) {
+  for (int row = 0; row < a.rows; ++row) {
+    const int32_t* slots = a.slots + row * a.slot_stride;
+    const int count = a.positions[row];
+    for (int head = 0; head < a.heads.count; ++head) {
+      const int64_t first = int64_t{head} * a.heads.width;
+      const float* q = a.queries + row * a.query_stride + first;
+      for (int j = 0; j < count; ++j) {
+        scores[j] = dot(q, a.keys + slots[j] * a.cache_stride + first, a.heads.width);
+      }
+      const float factor = exponentiate(scores, count, a.scale);
+      weigh_head<1>(scores, 0, &factor, count, a.heads.width, a.out + row * a.out_stride + first, 0,
+                    [&](int j) { return a.values + slots[j] * a.cache_stride + first; });
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace residual::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace residual::kernels {
+namespace {
+
+// Cache-line aligned memory of this thread for `count` floats; grows to the largest asked for.
+float* scratch(int count) {
+  thread_local std::vector<float> memory;
+  constexpr size_t kAlignment = 16;  // floats
+  if (memory.size() < count + kAlignment) memory.resize(count + kAlignment);
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  return memory.data() + (64 - address % 64) % 64 / sizeof(float);
+}
+
+}  // namespace
+
+HWY_EXPORT(attend_shared_on_target);
+HWY_EXPORT(attend_cached_on_target);
+
+size_t transposed_keys_size(Heads heads, int positions) {
+  return size_t{1} * heads.count * heads.width * padded(positions);
+}
+
+void transpose_keys(Heads heads, const float* keys, int64_t stride, int positions, float* out) {
+  const int end = padded(positions);
+  for (int i = 0; i < heads.count * heads.width; ++i, out += end) {
+    for (int j = 0; j < positions; ++j) out[j] = keys[j * stride + i];
+    std::fill(out + positions, out + end, 0.0F);
+  }
+}
+
+void attend_shared(const SharedAttention& attention) {
+  HWY_DYNAMIC_DISPATCH(attend_shared_on_target)
+  (attention, scratch(kMostRows * padded(attention.positions)));
+}
+
+void attend_cached(const CachedAttention& attention) {
+  if (attention.rows == 0) return;
+  const int longest = *std::max_element(attention.positions, attention.positions + attention.rows);
+  HWY_DYNAMIC_DISPATCH(attend_cached_on_target)(attention, scratch(padded(longest)));
+}
+
+}  // namespace residual::kernels
+#endif

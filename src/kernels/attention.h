@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// softmax(scale q K^T) V per head. Rows hold all heads side by side: head h of a row is elements
+// [h * head_width, (h + 1) * head_width). A query's result depends on its own keys and values
+// alone, bit for bit.
+namespace residual::kernels {
+
+struct Heads {
+  int count = 1;
+  int width = 64;
+};
+
+// Keys that several queries share are kept transposed, [heads][head_width][positions padded to 16],
+// so that 16 positions are one vector. Elements that one sentence takes:
+size_t transposed_keys_size(Heads heads, int positions);
+// keys [positions, stride] -> out, which is transposed_keys_size() long.
+void transpose_keys(Heads heads, const float* keys, int64_t stride, int positions, float* out);
+
+// All queries of one sentence against all of its positions: the encoder's self-attention, or one
+// step of the decoder's cross-attention for all hypotheses of a sentence.
+struct SharedAttention {
+  Heads heads;
+  float scale = 1;                 // of the scores; usually 1 / sqrt(head_width)
+  const float* queries = nullptr;  // [rows, query_stride]
+  int64_t query_stride = 0;
+  int rows = 0;
+  const float* keys = nullptr;    // transposed
+  const float* values = nullptr;  // [positions, value_stride]
+  int64_t value_stride = 0;
+  int positions = 0;
+  float* out = nullptr;  // [rows, out_stride]
+  int64_t out_stride = 0;
+  float* probabilities = nullptr;  // [rows, heads, positions], or null
+};
+void attend_shared(const SharedAttention& attention);
+
+// One query per hypothesis against what it has decoded so far. Keys and values of all steps lie in
+// one cache of rows, written once and never moved: hypothesis i's j-th key is row
+// slots[i * slot_stride + j]. When the beam reorders its hypotheses, only the slots are copied.
+struct CachedAttention {
+  Heads heads;
+  float scale = 1;
+  const float* queries = nullptr;  // [rows, query_stride]
+  int64_t query_stride = 0;
+  int rows = 0;
+  const float* keys = nullptr;    // [slots, cache_stride]
+  const float* values = nullptr;  // [slots, cache_stride]
+  int64_t cache_stride = 0;
+  const int32_t* slots = nullptr;  // [rows, slot_stride]
+  int64_t slot_stride = 0;
+  const int32_t* positions = nullptr;  // [rows]: how many keys each hypothesis sees, at least 1
+  float* out = nullptr;                // [rows, out_stride]
+  int64_t out_stride = 0;
+};
+void attend_cached(const CachedAttention& attention);
+
+}  // namespace residual::kernels

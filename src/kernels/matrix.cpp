@@ -1,0 +1,154 @@
+#include "kernels/matrix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/multiply.h"
+
+namespace residual::kernels {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+// int32 sums of |128 * 127| per input stay exact.
+constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
+
+int64_t groups(const Panels& p) { return (p.in + p.group - 1) / p.group; }
+int64_t columns(const Panels& p) { return int64_t{(p.out + kPanel - 1) / kPanel} * kPanel; }
+
+int element_bytes(Precision precision) {
+  switch (precision) {
+    case Precision::float32:
+      return 4;
+    case Precision::float16:
+      return 2;
+    case Precision::int8:
+      return 1;
+  }
+  return 0;
+}
+
+// Where weight [o, i] lies.
+int64_t place(const Panels& p, int o, int i) {
+  return ((o / kPanel * groups(p) + i / p.group) * kPanel + o % kPanel) * p.group + i % p.group;
+}
+
+// IEEE half precision, ties to even. REQUIRES: |x| < 65520.
+uint16_t half(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(std::fabs(x));
+  const uint32_t sign = std::signbit(x) ? 0x8000 : 0;
+  if (bits < 0x38800000) {  // subnormal, below 2^-14: the last bit of |x| + 0.5 is worth 2^-24
+    return static_cast<uint16_t>(sign |
+                                 (std::bit_cast<uint32_t>(std::fabs(x) + 0.5F) - 0x3F000000));
+  }
+  const uint32_t rounded = bits + 0xFFF + (bits >> 13 & 1);
+  return static_cast<uint16_t>(sign | (rounded - (112U << 23)) >> 13);
+}
+
+}  // namespace
+
+void PackedMatrix::Free::operator()(void* memory) const { std::free(memory); }
+
+void PackedMatrix::allocate(const float* bias) {
+  Panels& p = panels_;
+  require(p.out > 0 && p.in > 0, "a weight matrix needs outputs and inputs, not [{}, {}]", p.out,
+          p.in);
+  const size_t wide = columns(p);
+  const size_t weights = wide * groups(p) * p.group * element_bytes(p.precision);  // of 64 bytes
+  const size_t total = weights + 3 * wide * sizeof(float);
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, total)));
+  require(memory_ != nullptr, "no memory for {} bytes of weights", total);
+  std::memset(memory_.get(), 0, total);
+  p.weights = memory_.get();
+  p.bias = reinterpret_cast<float*>(memory_.get() + weights);
+  p.scales = p.bias + wide;
+  p.correction = reinterpret_cast<int32_t*>(p.scales + wide);
+  if (bias != nullptr) std::copy_n(bias, p.out, p.bias);
+}
+
+PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int in,
+                           Precision precision) {
+  if (precision == Precision::int8) {
+    std::vector<int8_t> quantized(static_cast<size_t>(out) * in);
+    std::vector<float> scales(out);
+    quantize(weight, out, in, quantized.data(), scales.data());
+    *this = PackedMatrix(quantized.data(), scales.data(), bias, out, in);
+    return;
+  }
+  panels_ = {.out = out, .in = in, .precision = precision};
+  allocate(bias);
+  for (int o = 0; o < out; ++o) {
+    for (int i = 0; i < in; ++i) {
+      const float w = weight[int64_t{o} * in + i];
+      if (precision == Precision::float32) {
+        static_cast<float*>(panels_.weights)[place(panels_, o, i)] = w;
+      } else {
+        require(std::fabs(w) < 65504, "weight [{}, {}] = {} does not fit float16", o, i, w);
+        static_cast<uint16_t*>(panels_.weights)[place(panels_, o, i)] = half(w);
+      }
+    }
+  }
+}
+
+PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out,
+                           int in) {
+  require(in <= kMostInt8Inputs, "int8 products take at most {} inputs, not {}", kMostInt8Inputs,
+          in);
+  panels_ = {.out = out, .in = in, .precision = Precision::int8, .group = int8_group()};
+  allocate(bias);
+  std::copy_n(scales, out, panels_.scales);
+  for (int o = 0; o < out; ++o) {
+    int32_t sum = 0;
+    for (int i = 0; i < in; ++i) {
+      const int8_t w = weight[int64_t{o} * in + i];
+      static_cast<int8_t*>(panels_.weights)[place(panels_, o, i)] = w;
+      sum += w;
+    }
+    panels_.correction[o] = -128 * sum;
+  }
+}
+
+void PackedMatrix::unpack(int8_t* weight, float* scales) const {
+  require(precision() == Precision::int8, "only int8 weights can be unpacked");
+  std::copy_n(panels_.scales, out(), scales);
+  for (int o = 0; o < out(); ++o) {
+    for (int i = 0; i < in(); ++i) {
+      weight[int64_t{o} * in() + i] =
+          static_cast<const int8_t*>(panels_.weights)[place(panels_, o, i)];
+    }
+  }
+}
+
+void PackedMatrix::multiply(const Product& product) const {
+  thread_local std::vector<int32_t> scratch;  // grows to the thread's largest int8 product
+  Product p = product;
+  if (p.x_stride == 0) p.x_stride = in();
+  if (p.y_stride == 0) p.y_stride = out();
+  if (p.last_panel < 0) p.last_panel = panels();
+  if (precision() == Precision::int8) {
+    const size_t words = p.rows * (groups(panels_) + 1);
+    if (scratch.size() < words) scratch.resize(words);
+  }
+  multiply_panels(panels_, p, scratch.data());
+}
+
+void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {
+  for (int64_t o = 0; o < out; ++o, source += in, weight += in) {
+    float most = 0;
+    for (int i = 0; i < in; ++i) {
+      require(std::isfinite(source[i]), "weight [{}, {}] is {}: it cannot be quantised", o, i,
+              source[i]);
+      most = std::max(most, std::fabs(source[i]));
+    }
+    scales[o] = most / 127;
+    for (int i = 0; i < in; ++i) {
+      weight[i] = most > 0 ? static_cast<int8_t>(std::lrint(source[i] / most * 127)) : int8_t{0};
+    }
+  }
+}
+
+}  // namespace residual::kernels

@@ -1,0 +1,52 @@
+// Vector functions shared by the kernels, once per instruction set: included inside each pass of
+// hwy/foreach_target.h, so its guard toggles.
+#if defined(RESIDUAL_KERNELS_SIMD_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RESIDUAL_KERNELS_SIMD_H
+#undef RESIDUAL_KERNELS_SIMD_H
+#else
+#define RESIDUAL_KERNELS_SIMD_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr hn::ScalableTag<float> kFloats;
+constexpr hn::ScalableTag<int32_t> kInts;
+constexpr hn::CappedTag<float, 1> kOneFloat;  // the last elements of a row go one by one
+using Floats = hn::Vec<decltype(kFloats)>;
+using Ints = hn::Vec<decltype(kInts)>;
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(kFloats));
+
+// e^x for x <= 0 within 1 ulp; 0 where the result would be below 2^-126, NaN for NaN.
+// e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. The polynomial for (e^r - 1 - r) / r^2
+// is the minimax fit of relative error 3e-9 (Lawson's iteration).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_nonpositive(D d, V x) {
+  const V magic = hn::Set(d, 0x1.8p23F + 127);  // adding it rounds, and leaves n + 127 in the bits
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), magic);
+  const V n = hn::Sub(shifted, magic);
+  V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125F), x);  // ln 2 in two parts
+  r = hn::NegMulAdd(n, hn::Set(d, 1.42860677e-6F), r);
+  V p = hn::MulAdd(r, hn::Set(d, 0.00138145406F), hn::Set(d, 0.00836874566F));
+  p = hn::MulAdd(r, p, hn::Set(d, 0.0416683908F));
+  p = hn::MulAdd(r, p, hn::Set(d, 0.166665204F));
+  p = hn::MulAdd(r, p, hn::Set(d, 0.499999934F));
+  p = hn::Add(hn::MulAdd(hn::Mul(r, r), p, r), hn::Set(d, 1.0F));
+  const hn::RebindToUnsigned<D> bits;
+  const V power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33654F)), hn::Mul(p, power));  // -126 ln 2
+}
+
+// The sum of the lanes, in an order that depends on the instruction set alone.
+HWY_INLINE float total(Floats v) { return hn::GetLane(hn::SumOfLanes(kFloats, v)); }
+
+}  // namespace residual::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

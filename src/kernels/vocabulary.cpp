@@ -1,0 +1,165 @@
+#include "kernels/vocabulary.h"
+
+#include "kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/vocabulary.cpp"  // NOLINT: read once per instruction set
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "kernels/simd.h"
+
+#ifndef RESIDUAL_KERNELS_VOCABULARY_ONCE
+#define RESIDUAL_KERNELS_VOCABULARY_ONCE
+namespace residual::kernels {
+namespace {
+
+// The best k of what was offered, sorted. An equal value offered later comes later.
+class Best {
+ public:
+  Best(Scored* best, int k) : best_(best), k_(k) {}
+
+  // Below or at this nothing enters any more.
+  float threshold() const { return threshold_; }
+  bool full() const { return count_ == k_; }
+
+  void offer(float value, int64_t index) {
+    if (full() && !(value > threshold_)) return;
+    int at = full() ? k_ - 1 : count_++;
+    for (; at > 0 && best_[at - 1].value < value; --at) best_[at] = best_[at - 1];
+    best_[at] = {.value = value, .index = static_cast<int32_t>(index)};
+    if (full()) threshold_ = best_[k_ - 1].value;
+  }
+
+ private:
+  Scored* best_;
+  int k_, count_ = 0;
+  float threshold_ = -std::numeric_limits<float>::infinity();
+};
+
+}  // namespace
+}  // namespace residual::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+// A row is read in blocks that stay in the first-level cache while they are looked at again.
+constexpr int64_t kBlock = 512;
+
+float block_maximum(const float* x, int64_t count) {
+  float most = -std::numeric_limits<float>::max();
+  Floats lanes = hn::Set(kFloats, most);
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) lanes = hn::Max(lanes, hn::LoadU(kFloats, x + i));
+  for (; i < count; ++i) most = std::max(most, x[i]);
+  return std::max(most, hn::GetLane(hn::MaxOfLanes(kFloats, lanes)));
+}
+
+// sum_i exp(x_i - most)
+float block_sum(const float* x, int64_t count, float most) {
+  Floats sum = hn::Zero(kFloats);
+  float rest = 0;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Floats below = hn::Sub(hn::LoadU(kFloats, x + i), hn::Set(kFloats, most));
+    sum = hn::Add(sum, exp_nonpositive(kFloats, below));
+  }
+  for (; i < count; ++i) {
+    rest += hn::GetLane(exp_nonpositive(kOneFloat, hn::Set(kOneFloat, x[i] - most)));
+  }
+  return total(sum) + rest;
+}
+
+void offer_block(const float* x, int64_t first, int64_t count, Best& best) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const auto above = hn::Gt(hn::LoadU(kFloats, x + i), hn::Set(kFloats, best.threshold()));
+    if (best.full() && hn::AllFalse(kFloats, above)) continue;
+    for (int64_t j = i; j < i + kLanes; ++j) best.offer(x[j], first + j);
+  }
+  for (; i < count; ++i) best.offer(x[i], first + i);
+}
+
+}  // namespace
+
+// best may be null.
+float pass_over_row(const float* x, int64_t count, Best* best) {
+  float most = -std::numeric_limits<float>::max();  // finite, so that -inf - most is -inf
+  double sum = 0;                                   // of exp(x_i - most)
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t size = std::min(kBlock, count - first);
+    const float of_block = block_maximum(x + first, size);
+    if (of_block > most) {
+      sum *= std::exp(double{most} - of_block);
+      most = of_block;
+    }
+    sum += block_sum(x + first, size, most);
+    if (best != nullptr && (!best->full() || of_block > best->threshold())) {
+      offer_block(x + first, first, size, *best);
+    }
+  }
+  return static_cast<float>(most + std::log(sum));
+}
+
+void subtract(const float* x, float c, int64_t count, float* y) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    hn::StoreU(hn::Sub(hn::LoadU(kFloats, x + i), hn::Set(kFloats, c)), kFloats, y + i);
+  }
+  for (; i < count; ++i) y[i] = x[i] - c;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace residual::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace residual::kernels {
+
+HWY_EXPORT(pass_over_row);
+HWY_EXPORT(subtract);
+
+float log_sum_exp(const float* x, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, nullptr);
+}
+
+void log_softmax(const float* x, int64_t rows, int64_t count, float* y) {
+  for (int64_t row = 0; row < rows; ++row, x += count, y += count) {
+    HWY_DYNAMIC_DISPATCH(subtract)(x, log_sum_exp(x, count), count, y);
+  }
+}
+
+float best_of_row(const float* x, int64_t count, int k, Scored* best) {
+  Best list(best, k);
+  return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, &list);
+}
+
+int best_continuations(const float* logits, int64_t vocabulary, const float* scores, int rows,
+                       int k, Candidate* best) {
+  require(k >= 1 && k <= kMostBest, "the best {} of a row are not kept; 1 to {} are", k, kMostBest);
+  Scored of_row[kMostBest];
+  int count = 0;
+  for (int row = 0; row < rows; ++row) {
+    const float* x = logits + row * vocabulary;
+    const float base = scores[row] - best_of_row(x, vocabulary, k, of_row);
+    const int found = static_cast<int>(std::min<int64_t>(k, vocabulary));
+    for (int i = 0; i < found; ++i) {
+      const float score = base + of_row[i].value;
+      if (count == k && !(score > best[k - 1].score)) break;
+      int at = count < k ? count++ : k - 1;
+      for (; at > 0 && best[at - 1].score < score; --at) best[at] = best[at - 1];
+      best[at] = {.score = score, .row = row, .token = of_row[i].index};
+    }
+  }
+  return count;
+}
+
+}  // namespace residual::kernels
+#endif

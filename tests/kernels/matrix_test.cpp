@@ -1,0 +1,294 @@
+#include "kernels/matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/each_target.h"
+
+namespace residual::kernels {
+namespace {
+
+RESIDUAL_ON_EACH_TARGET(Matrix);
+
+constexpr Precision kPrecisions[] = {Precision::float32, Precision::float16, Precision::int8};
+
+struct Problem {
+  int out, in;
+  int64_t rows;
+  std::vector<float> weight = random_floats(int64_t{out} * in, 1);
+  std::vector<float> bias = random_floats(out, 2);
+  std::vector<float> x = random_floats(rows * in, 3);
+
+  PackedMatrix pack(Precision precision) const {
+    return {weight.data(), bias.data(), out, in, precision};
+  }
+
+  std::vector<float> multiply(const PackedMatrix& matrix,
+                              Epilogue epilogue = Epilogue::none) const {
+    std::vector<float> y(rows * out, 0.5F);
+    matrix.multiply({.x = x.data(), .rows = rows, .y = y.data(), .epilogue = epilogue});
+    return y;
+  }
+
+  std::vector<double> exact(Epilogue epilogue = Epilogue::none) const {
+    std::vector<double> y(rows * out);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int o = 0; o < out; ++o) {
+        double sum = bias[o];
+        for (int i = 0; i < in; ++i) sum += double{x[r * in + i]} * weight[int64_t{o} * in + i];
+        if (epilogue == Epilogue::relu) sum = std::max(sum, 0.0);
+        if (epilogue == Epilogue::add) sum += 0.5;
+        y[r * out + o] = sum;
+      }
+    }
+    return y;
+  }
+};
+
+// Errors that rounding explains: of the sum, and of the stored weights and quantised rows.
+double tolerance(Precision precision, int in) {
+  const double root = std::sqrt(in);
+  switch (precision) {
+    case Precision::float32:
+      return 1e-6 * (1 + root);
+    case Precision::float16:
+      return 1e-6 * (1 + root) + root * 0x1p-11;
+    case Precision::int8:
+      return 1e-6 + root * 4.0 / 127;
+  }
+  return 0;
+}
+
+TEST_P(Matrix, AgreesWithTheDefinitionAtAllSizes) {
+  for (const int size : kSizes) {
+    for (const int64_t rows : {1, 2, 5, 13}) {
+      const Problem wide{size, 33, rows}, deep{65, size, rows};
+      for (const Precision precision : kPrecisions) {
+        SCOPED_TRACE(testing::Message() << "size " << size << " rows " << rows << " precision "
+                                        << static_cast<int>(precision));
+        expect_close(wide.multiply(wide.pack(precision)), wide.exact(), tolerance(precision, 33));
+        expect_close(deep.multiply(deep.pack(precision)), deep.exact(), tolerance(precision, size));
+      }
+    }
+  }
+}
+
+TEST_P(Matrix, EpiloguesRectifyAndAdd) {
+  const Problem problem{130, 70, 14};
+  for (const Precision precision : kPrecisions) {
+    for (const Epilogue epilogue : {Epilogue::relu, Epilogue::add}) {
+      expect_close(problem.multiply(problem.pack(precision), epilogue), problem.exact(epilogue),
+                   tolerance(precision, 70));
+    }
+  }
+}
+
+TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {
+  const Problem all{200, 1100, 53};
+  for (const Precision precision : kPrecisions) {
+    const PackedMatrix matrix = all.pack(precision);
+    for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu, Epilogue::add}) {
+      const std::vector<float> together = all.multiply(matrix, epilogue);
+      for (int64_t count = 1; count <= 26; ++count) {
+        const int64_t first = all.rows - count;
+        std::vector<float> y(count * all.out, 0.5F);
+        matrix.multiply({.x = all.x.data() + first * all.in,
+                         .rows = count,
+                         .y = y.data(),
+                         .epilogue = epilogue});
+        ASSERT_TRUE(std::equal(y.begin(), y.end(), together.begin() + first * all.out))
+            << count << " rows, precision " << static_cast<int>(precision);
+      }
+    }
+  }
+}
+
+TEST_P(Matrix, PanelsByTwoThreadsAreThePanelsOfOne) {
+  const Problem problem{300, 70, 14};
+  for (const Precision precision : kPrecisions) {
+    const PackedMatrix matrix = problem.pack(precision);
+    std::vector<float> y(problem.rows * problem.out);
+    const auto part = [&](int first, int last) {
+      matrix.multiply({.x = problem.x.data(),
+                       .rows = problem.rows,
+                       .y = y.data(),
+                       .first_panel = first,
+                       .last_panel = last});
+    };
+    std::thread other(part, 0, 2);
+    part(2, matrix.panels());
+    other.join();
+    EXPECT_EQ(y, problem.multiply(matrix));
+  }
+}
+
+TEST_P(Matrix, StridesReachIntoWiderRows) {
+  const Problem problem{70, 40, 9};
+  const PackedMatrix matrix = problem.pack(Precision::float32);
+  std::vector<float> x(problem.rows * 50), y(problem.rows * 100, -7.0F);
+  for (int64_t r = 0; r < problem.rows; ++r) {
+    std::copy_n(problem.x.begin() + r * 40, 40, x.begin() + r * 50);
+  }
+  matrix.multiply(
+      {.x = x.data(), .rows = problem.rows, .y = y.data(), .x_stride = 50, .y_stride = 100});
+  const std::vector<float> want = problem.multiply(matrix);
+  for (int64_t r = 0; r < problem.rows; ++r) {
+    EXPECT_TRUE(
+        std::equal(want.begin() + r * 70, want.begin() + (r + 1) * 70, y.begin() + r * 100));
+    EXPECT_EQ(std::count(y.begin() + r * 100 + 70, y.begin() + (r + 1) * 100, -7.0F), 30);
+  }
+}
+
+// ------------------------------------------------------------------ int8
+
+TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
+  constexpr int kOut = 67;
+  for (const int in : {1, 2, 3, 5, 64, 257, 2048}) {
+    std::vector<int8_t> weight(int64_t{kOut} * in);
+    const Random random(5);
+    for (size_t i = 0; i < weight.size(); ++i) {
+      weight[i] = static_cast<int8_t>(static_cast<int>(random.below(i, 256)) - 128);
+    }
+    std::fill_n(weight.begin(), in, int8_t{-128});
+    std::fill_n(weight.begin() + in, in, int8_t{127});
+    // Whole numbers up to 127: they are their own quantisation, with scale 1.
+    constexpr int64_t kRows = 4;
+    std::vector<float> x(kRows * in);
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(static_cast<int>(random.below(i + weight.size(), 255)) - 127);
+    }
+    std::fill_n(x.begin(), in, 127.0F);
+    std::fill_n(x.begin() + in, in, -127.0F);
+    for (int64_t r = 2; r < kRows; ++r) x[r * in] = 127;
+    const std::vector<float> scales(kOut, 1.0F);
+    const PackedMatrix matrix(weight.data(), scales.data(), nullptr, kOut, in);
+    std::vector<float> y(kRows * kOut);
+    matrix.multiply({.x = x.data(), .rows = kRows, .y = y.data()});
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int o = 0; o < kOut; ++o) {
+        int32_t sum = 0;
+        for (int i = 0; i < in; ++i) sum += static_cast<int>(x[r * in + i]) * weight[o * in + i];
+        ASSERT_EQ(y[r * kOut + o], static_cast<float>(sum)) << "in " << in << " row " << r;
+      }
+    }
+  }
+}
+
+TEST_P(Matrix, Int8AgreesWithTheOtherInstructionSetsToTheLastBit) {
+  static std::map<std::string, std::vector<float>> results;
+  const Problem problem{130, 257, 14};
+  const std::vector<float> y = problem.multiply(problem.pack(Precision::int8), Epilogue::add);
+  EXPECT_EQ(results.try_emplace("first", y).first->second, y);
+}
+
+TEST_P(Matrix, Int8WeightsSurvivePackingAndUnpacking) {
+  const Problem problem{130, 71, 3};
+  std::vector<int8_t> weight(problem.weight.size()), again(weight.size());
+  std::vector<float> scales(problem.out), scales_again(problem.out);
+  quantize(problem.weight.data(), problem.out, problem.in, weight.data(), scales.data());
+  const PackedMatrix matrix(weight.data(), scales.data(), problem.bias.data(), 130, 71);
+  matrix.unpack(again.data(), scales_again.data());
+  EXPECT_EQ(again, weight);
+  EXPECT_EQ(scales_again, scales);
+  EXPECT_EQ(problem.multiply(matrix), problem.multiply(problem.pack(Precision::int8)));
+}
+
+TEST_P(Matrix, RowsOfZerosGiveTheBias) {
+  Problem problem{70, 40, 2};
+  std::fill_n(problem.x.begin(), 40, 0.0F);
+  std::fill_n(problem.x.begin() + 40, 40, 1e-40F);
+  for (const Precision precision : kPrecisions) {
+    const std::vector<float> y = problem.multiply(problem.pack(precision));
+    for (int o = 0; o < problem.out; ++o) {
+      EXPECT_EQ(y[o], problem.bias[o]);
+      EXPECT_FLOAT_EQ(y[70 + o], problem.bias[o]);
+    }
+  }
+}
+
+TEST_P(Matrix, NotANumberSpoilsItsRowAndNoOther) {
+  const Problem clean{70, 40, 20};
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const int place : {0, 39}) {
+      Problem problem = clean;
+      problem.x[13 * 40 + place] = bad;
+      for (const Precision precision : kPrecisions) {
+        for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu}) {
+          const std::vector<float> y = problem.multiply(problem.pack(precision), epilogue);
+          const std::vector<float> want = clean.multiply(clean.pack(precision), epilogue);
+          for (int64_t i = 0; i < problem.rows * problem.out; ++i) {
+            if (i / problem.out != 13) {
+              ASSERT_EQ(y[i], want[i]);
+            } else if (std::isnan(bad)) {
+              ASSERT_TRUE(std::isnan(y[i]));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// ------------------------------------------------------------------ without vectors
+
+TEST(Quantize, UsesTheWholeRangeOfEveryOutput) {
+  const std::vector<float> weight = {0.5F, -2.0F, 1.0F, 0.0F, 0.0F, 0.0F};
+  std::vector<int8_t> q(6);
+  std::vector<float> scales(2);
+  quantize(weight.data(), 2, 3, q.data(), scales.data());
+  EXPECT_EQ(q, (std::vector<int8_t>{32, -127, 64, 0, 0, 0}));
+  EXPECT_FLOAT_EQ(scales[0], 2.0F / 127);
+  EXPECT_EQ(scales[1], 0);
+}
+
+TEST(Quantize, RefusesWeightsThatAreNotFinite) {
+  const std::vector<float> weight = {0.5F, std::numeric_limits<float>::infinity()};
+  std::vector<int8_t> q(2);
+  std::vector<float> scales(1);
+  EXPECT_THROW(quantize(weight.data(), 1, 2, q.data(), scales.data()), Error);
+}
+
+TEST(PackedMatrix, RefusesWhatItCannotHold) {
+  const std::vector<float> weight(1, 1e6F);
+  EXPECT_THROW(PackedMatrix(weight.data(), nullptr, 1, 1, Precision::float16), Error);
+  EXPECT_THROW(PackedMatrix(weight.data(), nullptr, 0, 1, Precision::float32), Error);
+  std::vector<int8_t> q(1);
+  std::vector<float> scales(1);
+  EXPECT_THROW(PackedMatrix(weight.data(), nullptr, 1, 1, Precision::float32)
+                   .unpack(q.data(), scales.data()),
+               Error);
+}
+
+// Each of these is exact in half precision, down to its smallest subnormal.
+TEST(PackedMatrix, Float16KeepsWhatHalfPrecisionCanHold) {
+  const std::vector<float> weight = {1,        -2.5F,     65472,      0x1p-14F, 0x1.ff8p-15F,
+                                     0x1p-24F, -0x1p-24F, 0x1.004p0F, 0};
+  const auto count = static_cast<int>(weight.size());
+  const PackedMatrix matrix(weight.data(), nullptr, count, 1, Precision::float16);
+  std::vector<float> y(count);
+  const float one = 1;
+  matrix.multiply({.x = &one, .rows = 1, .y = y.data()});
+  EXPECT_EQ(y, weight);
+}
+
+// 1 + 2^-11 lies between two halves: to the even one. A little more goes up.
+TEST(PackedMatrix, Float16RoundsToNearestEven) {
+  const std::vector<float> weight = {0x1.002p0F, 0x1.002002p0F, 0x1.006p0F, 0x1.8p-25F};
+  const PackedMatrix matrix(weight.data(), nullptr, 4, 1, Precision::float16);
+  std::vector<float> y(4);
+  const float one = 1;
+  matrix.multiply({.x = &one, .rows = 1, .y = y.data()});
+  EXPECT_EQ(y, (std::vector<float>{1, 0x1.004p0F, 0x1.008p0F, 0x1p-24F}));
+}
+
+}  // namespace
+}  // namespace residual::kernels

@@ -1,0 +1,146 @@
+#include "kernels/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/each_target.h"
+
+namespace residual::kernels {
+namespace {
+
+RESIDUAL_ON_EACH_TARGET(Rows);
+
+constexpr int64_t kRows = 3;
+
+struct Inputs {
+  int64_t width;
+  std::vector<float> x = random_floats(kRows * width, 1);
+  std::vector<float> f = random_floats(kRows * width, 2);
+  std::vector<float> d = random_floats(kRows * width, 3);
+  std::vector<float> weight = random_floats(width, 4);
+  std::vector<float> bias = random_floats(width, 5);
+
+  Norm norm() const { return {.weight = weight.data(), .bias = bias.data()}; }
+};
+
+std::vector<double> exact_norm(const Inputs& in, const std::vector<double>& a) {
+  std::vector<double> y(a.size());
+  const int64_t n = in.width;
+  for (int64_t row = 0; row < kRows; ++row) {
+    double mean = 0, variance = 0;
+    for (int64_t j = 0; j < n; ++j) mean += a[row * n + j] / static_cast<double>(n);
+    for (int64_t j = 0; j < n; ++j) {
+      variance += std::pow(a[row * n + j] - mean, 2) / static_cast<double>(n);
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      y[row * n + j] =
+          (a[row * n + j] - mean) / std::sqrt(variance + 1e-5) * in.weight[j] + in.bias[j];
+    }
+  }
+  return y;
+}
+
+std::vector<double> sum(const std::vector<float>& x, double c, const std::vector<float>& f) {
+  std::vector<double> y(x.begin(), x.end());
+  for (size_t i = 0; i < y.size(); ++i) y[i] += c * f[i];
+  return y;
+}
+
+TEST_P(Rows, NormsAgreeWithTheDefinition) {
+  for (const int width : kSizes) {
+    SCOPED_TRACE(width);
+    const Inputs in{width};
+    std::vector<float> y(in.x.size()), d(in.x.size());
+    layer_norm(in.norm(), in.x.data(), kRows, width, y.data());
+    expect_close(y, exact_norm(in, sum(in.x, 0, in.f)), 3e-6);
+
+    add_layer_norm(in.norm(), in.x.data(), in.f.data(), kRows, width, y.data());
+    const std::vector<double> want = exact_norm(in, sum(in.x, 1, in.f));
+    expect_close(y, want, 3e-6);
+
+    add_both(in.norm(), in.x.data(), in.d.data(), in.f.data(), 0.3F, kRows, width, y.data(),
+             d.data());
+    expect_close(y, want, 3e-6);
+    expect_close(d, sum(in.d, 0.3F, in.f), 2e-7);
+  }
+}
+
+TEST_P(Rows, OutputsMayTakeTheirInputsPlace) {
+  const Inputs in{33};
+  std::vector<float> y(in.x.size()), d(in.x.size());
+  add_both(in.norm(), in.x.data(), in.d.data(), in.f.data(), 0.3F, kRows, 33, y.data(), d.data());
+  Inputs over = in;
+  add_both(in.norm(), over.x.data(), over.d.data(), in.f.data(), 0.3F, kRows, 33, over.x.data(),
+           over.d.data());
+  EXPECT_EQ(over.x, y);
+  EXPECT_EQ(over.d, d);
+}
+
+// The one-pass variance E[x^2] - E[x]^2 has no digit left here.
+TEST_P(Rows, LargeMeanKeepsItsVariance) {
+  Inputs in{256};
+  for (float& x : in.x) x = 4096 + std::round(x * 64) / 64;
+  std::vector<float> y(in.x.size());
+  layer_norm(in.norm(), in.x.data(), kRows, 256, y.data());
+  expect_close(y, exact_norm(in, sum(in.x, 0, in.f)), 1e-3);
+}
+
+TEST_P(Rows, ARowDoesNotDependOnTheOthers) {
+  const Inputs in{257};
+  std::vector<float> y(in.x.size()), one(257);
+  add_layer_norm(in.norm(), in.x.data(), in.f.data(), kRows, 257, y.data());
+  for (int64_t row = 0; row < kRows; ++row) {
+    add_layer_norm(in.norm(), in.x.data() + row * 257, in.f.data() + row * 257, 1, 257, one.data());
+    EXPECT_TRUE(std::equal(one.begin(), one.end(), y.begin() + row * 257));
+  }
+}
+
+TEST_P(Rows, NotANumberSpoilsItsRowAndNoOther) {
+  for (const int place : {0, 32}) {
+    Inputs in{33};
+    in.x[33 + place] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(in.x.size());
+    layer_norm(in.norm(), in.x.data(), kRows, 33, y.data());
+    for (int64_t i = 0; i < kRows * 33; ++i) EXPECT_EQ(std::isnan(y[i]), i / 33 == 1);
+  }
+}
+
+TEST_P(Rows, SumsAndMultiplesAgreeWithTheDefinition) {
+  for (const int width : kSizes) {
+    SCOPED_TRACE(width);
+    const Inputs in{width};
+    const auto count = static_cast<int64_t>(in.x.size());
+    std::vector<float> y(count);
+    add(in.x.data(), in.f.data(), count, y.data());
+    expect_close(y, sum(in.x, 1, in.f), 2e-7);
+    add_scaled(in.x.data(), -0.7F, in.f.data(), count, y.data());
+    expect_close(y, sum(in.x, -0.7F, in.f), 2e-7);
+    scale(-0.7F, in.x.data(), count, y.data());
+    expect_close(y, sum(std::vector<float>(count), -0.7F, in.x), 1e-7);
+    scale_columns(in.weight.data(), in.x.data(), kRows, width, y.data());
+    for (int64_t i = 0; i < count; ++i) EXPECT_EQ(y[i], in.weight[i % width] * in.x[i]);
+  }
+}
+
+TEST_P(Rows, EmbeddingIsAScaledTokenPlusItsPosition) {
+  for (const int width : kSizes) {
+    const std::vector<float> table = random_floats(5 * width, 1);
+    const std::vector<float> positions = random_floats(4 * width, 2);
+    const std::vector<int32_t> ids = {4, 0, 4}, places = {0, 3, 2};
+    std::vector<float> y(ids.size() * width);
+    embed({.table = table.data(), .positions = positions.data(), .factor = 16, .width = width},
+          ids.data(), places.data(), 3, y.data());
+    std::vector<double> want(y.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t row = i / width, j = i % width;
+      want[i] = 16.0 * table[ids[row] * width + j] + positions[places[row] * width + j];
+    }
+    expect_close(y, want, 2e-6);
+  }
+}
+
+}  // namespace
+}  // namespace residual::kernels
