@@ -137,10 +137,19 @@ text::Segmenter Directory::segmenter(const std::string& language) const {
 void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights, const fs::path& text_from,
                      FileSystem& system) {
+  const auto copy = [&](const fs::path& to) {
+    for (const auto& file : text_files(description, text_from)) {
+      replace_file(to / file, read_file(text_from / file), system);
+    }
+  };
+  write_directory(path, description, weights, copy, system);
+}
+
+void write_directory(const fs::path& path, const Description& description,
+                     const std::vector<TensorBytes>& weights,
+                     const std::function<void(const fs::path&)>& add_text, FileSystem& system) {
   AtomicDirectory directory(path, /*replace=*/true, kWeightsFile, system);
-  for (const auto& file : text_files(description, text_from)) {
-    replace_file(directory.path() / file, read_file(text_from / file), system);
-  }
+  add_text(directory.path());
   Description written = description;
   written.format = kFormat;
   written.residual = version();

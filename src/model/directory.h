@@ -80,5 +80,10 @@ void check_weights(const SafeTensors& weights, const Config& config);
 void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights, const fs::path& text_from,
                      FileSystem& system = FileSystem::real());
+// The same with text files that `add_text` puts into the directory it is given.
+void write_directory(const fs::path& path, const Description& description,
+                     const std::vector<TensorBytes>& weights,
+                     const std::function<void(const fs::path&)>& add_text,
+                     FileSystem& system = FileSystem::real());
 
 }  // namespace residual::model

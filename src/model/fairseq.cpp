@@ -1,7 +1,11 @@
 #include "model/fairseq.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
+#include <regex>
+#include <set>
 
 #include "base/error.h"
 #include "model/parameters.h"
@@ -76,9 +80,67 @@ bool same(const SafeTensors& file, const std::string& a, const std::string& b) {
   return !file.contains(b) || file.at(a).bytes == file.at(b).bytes;
 }
 
+// Tensors of every fairseq 0.12 checkpoint that take no part in the model: version numbers, a
+// buffer that remembers the device, and copies of weights for PyTorch's fused encoder layer.
+bool is_superfluous(const std::string& name) {
+  static const std::regex pattern(R"re((en|de)coder\.(version|embed_positions\._float_tensor|)re"
+                                  R"re(layers\.\d+\.(in_proj|out_proj|fc1|fc2)_(weight|bias)))re");
+  return std::regex_match(name, pattern);
+}
+
+// "a, b, c and 4 more"
+std::string listing(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  const size_t shown = std::min(names.size(), kShown);
+  std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+void check_names(const SafeTensors& file, const std::vector<FairseqPart>& parts,
+                 const std::string& prefix) {
+  std::set<std::string> known = {"decoder.embed_tokens.weight", "decoder.output_projection.weight"};
+  std::vector<std::string> missing, unknown;
+  for (const auto& part : parts) {
+    known.insert(part.fairseq);
+    if (!file.contains(prefix + part.fairseq)) missing.push_back(prefix + part.fairseq);
+  }
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string bare = name.substr(prefix.size());
+    if (!known.contains(bare) && !is_superfluous(bare)) unknown.push_back(name);
+  }
+  require(missing.empty(),
+          "{}: lacks {}; checkpoints older than fairseq 0.9 have other names: "
+          "load them with a newer fairseq and save its state_dict()",
+          file.name(), listing(missing));
+  require(unknown.empty(),
+          "{}: has {}, for which a Transformer with sinusoidal positions and this "
+          "scheme has no place",
+          file.name(), listing(unknown));
+}
+
 std::string metadata(const SafeTensors& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   return found == file.metadata().end() ? "" : found->second;
+}
+
+// The number that the metadata gives for `key`, or `otherwise`.
+double number(const SafeTensors& file, const std::string& key, double otherwise) {
+  const std::string text = metadata(file, key);
+  if (text.empty()) return otherwise;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(error == std::errc() && end == text.data() + text.size() && std::isfinite(value),
+          "{}: metadata \"{}\" is \"{}\", expected a number", file.name(), key, text);
+  return value;
+}
+
+const std::vector<int64_t>& matrix_shape(const SafeTensors& file, const std::string& name) {
+  const auto& shape = file.at(name).shape;
+  require(shape.size() == 2, "{}: {} has {} dimensions, expected 2", file.name(), name,
+          shape.size());
+  return shape;
 }
 
 }  // namespace
@@ -106,20 +168,30 @@ std::vector<FairseqPart> fairseq_parts(const Config& config) {
   return parts;
 }
 
+std::string fairseq_prefix(const SafeTensors& file) {
+  for (const char* prefix : {"", "model.", "module.", "param."}) {
+    if (file.contains(prefix + layer(Side::encoder, 0) + "fc1.weight")) return prefix;
+  }
+  fail(
+      "{}: has no tensor {}fc1.weight, with or without \"model.\", \"module.\" or \"param.\" "
+      "before it; are these a fairseq Transformer's? Other prefixes can be given with --prefix",
+      file.name(), layer(Side::encoder, 0));
+}
+
 Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
   const std::string& prefix = options.prefix;
   Config c;
   c.encoder_layers = count_layers(file, prefix, Side::encoder);
   c.decoder_layers = count_layers(file, prefix, Side::decoder);
-  c.inner = file.at(prefix + layer(Side::encoder, 0) + "fc1.weight").shape.at(0);
+  c.inner = matrix_shape(file, prefix + layer(Side::encoder, 0) + "fc1.weight")[0];
   c.max_positions = options.max_positions;
 
   const std::string source = prefix + "encoder.embed_tokens.weight";
   const std::string target = prefix + "decoder.embed_tokens.weight";
   const std::string output = prefix + "decoder.output_projection.weight";
-  c.source_vocabulary = file.at(source).shape.at(0);
-  c.width = file.at(source).shape.at(1);
-  c.target_vocabulary = file.contains(target) ? file.at(target).shape.at(0) : c.source_vocabulary;
+  c.source_vocabulary = matrix_shape(file, source)[0];
+  c.width = matrix_shape(file, source)[1];
+  c.target_vocabulary = file.contains(target) ? matrix_shape(file, target)[0] : c.source_vocabulary;
   const std::string& decoder_input = file.contains(target) ? target : source;
   if (!same(file, decoder_input, output)) {
     c.sharing = Sharing::none;
@@ -127,8 +199,7 @@ Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
     c.sharing = same(file, source, target) ? Sharing::all : Sharing::target;
   }
 
-  const std::string heads = metadata(file, "heads");
-  c.heads = options.heads > 0 || heads.empty() ? options.heads : std::stoll(heads);
+  c.heads = options.heads > 0 ? options.heads : static_cast<int64_t>(number(file, "heads", 0));
   require(c.heads > 0, "{}: does not say how many attention heads there are; give --heads",
           file.name());
   c.residual.name = options.scheme.empty() ? metadata(file, "scheme") : options.scheme;
@@ -137,9 +208,8 @@ Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
             "{}: has final norms, so it is pre-ln or resi-dual; give --scheme", file.name());
     c.residual.name = "post-ln";
   }
-  const std::string eta = metadata(file, "eta");
   if (c.residual.name == "resi-dual") {
-    c.residual.eta = options.eta != 1 || eta.empty() ? options.eta : std::stod(eta);
+    c.residual.eta = options.eta != 0 ? options.eta : number(file, "eta", 1);
   }
   check(c);
   return c;
@@ -147,8 +217,10 @@ Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
 
 std::vector<std::vector<float>> fairseq_values(const SafeTensors& file, const Config& config,
                                                const std::string& prefix) {
+  const auto parts = fairseq_parts(config);
+  check_names(file, parts, prefix);
   std::map<std::string, std::vector<FairseqPart>> by_name;
-  for (auto& part : fairseq_parts(config)) by_name[part.name].push_back(std::move(part));
+  for (const auto& part : parts) by_name[part.name].push_back(part);
   std::vector<std::vector<float>> all;
   for (const auto& p : parameters(config)) {
     auto& values = all.emplace_back();

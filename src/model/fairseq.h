@@ -25,15 +25,20 @@ std::vector<FairseqPart> fairseq_parts(const Config& config);
 struct FairseqOptions {
   std::string prefix;  // before every name: "param."
   std::string scheme;  // "": post-ln if there is no final norm; otherwise it must be given
-  double eta = 1;
-  int64_t heads = 0;  // 0: the file's metadata must say
+  double eta = 0;      // 0: what the file's metadata says, or 1
+  int64_t heads = 0;   // 0: the file's metadata must say
   int64_t max_positions = 1024;
 };
+
+// What stands before the names of the file's model: nothing, "model.", "module." or "param.".
+std::string fairseq_prefix(const SafeTensors& file);
 
 // The architecture, read off the tensors' names and shapes.
 Config fairseq_config(const SafeTensors& file, const FairseqOptions& options);
 
-// Values of all parameters in the order of parameters(config).
+// Values of all parameters in the order of parameters(config). An Error lists all tensors that are
+// missing, and all under the prefix that such a model has no use for: they would mean another
+// architecture. Tensors that fairseq stores without ever using them are passed over.
 std::vector<std::vector<float>> fairseq_values(const SafeTensors& file, const Config& config,
                                                const std::string& prefix);
 

@@ -26,7 +26,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"model", {"kernels", "schemes", "text", "base"}},
     {"decode", {"schemes", "model", "kernels", "text", "base"}},
     {"ops", {"kernels", "base"}},
-    {"nn", {"ops", "schemes", "model", "kernels", "base"}},
+    {"nn", {"ops", "schemes", "model", "kernels", "text", "base"}},
     {"train",
      {"nn", "ops", "decode", "metrics", "data", "schemes", "model", "kernels", "text", "base"}},
     {"probe", {"train", "nn", "ops", "data", "schemes", "model", "text", "base"}},

@@ -1,0 +1,69 @@
+#include "model/fairseq_import.h"
+
+#include "base/error.h"
+#include "model/parameters.h"
+
+namespace residual::model {
+namespace {
+
+// The dictionary, which must have a symbol for every row of the embedding.
+text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
+  const auto vocabulary = text::Vocabulary::load(path);
+  require(vocabulary.size() == rows,
+          "{}: has {} symbols with <s>, <pad>, </s> and <unk>, the embedding has {} rows; this is "
+          "not the dictionary the model was trained with",
+          path.string(), vocabulary.size(), rows);
+  return vocabulary;
+}
+
+}  // namespace
+
+Description import_fairseq(const FairseqImport& options, const fs::path& output) {
+  const SafeTensors file = SafeTensors::open(options.weights);
+  FairseqOptions architecture = options.architecture;
+  if (architecture.prefix.empty()) architecture.prefix = fairseq_prefix(file);
+  const Config config = fairseq_config(file, architecture);
+  const auto source = load_dictionary(options.source_dictionary, config.source_vocabulary);
+  const auto target = load_dictionary(options.target_dictionary, config.target_vocabulary);
+  const bool joined = source.format() == target.format();
+  require(joined || config.sharing != Sharing::all,
+          "{} and {} differ, but source and target share their embedding; give the joined "
+          "dictionary for both",
+          options.source_dictionary.string(), options.target_dictionary.string());
+
+  Description description{
+      .origin = fmt::format("imported from {} (fairseq)", options.weights.filename().string()),
+      .directions = {{options.source_language, options.target_language, ""}},
+      .model = config};
+  if (!joined) {
+    description.source_vocabulary = fmt::format("vocabulary.{}.txt", options.source_language);
+    description.target_vocabulary = fmt::format("vocabulary.{}.txt", options.target_language);
+  }
+  const auto add_text = [&](const fs::path& directory) {
+    source.save(directory / description.source_vocabulary);
+    if (!joined) target.save(directory / description.target_vocabulary);
+    text::SegmenterOptions segmentation = options.segmentation;
+    segmentation.model = options.subword_model.filename().string();
+    if (options.subword_model.empty()) segmentation.subwords = "none";
+    const std::string subwords =
+        options.subword_model.empty() ? "" : read_file(options.subword_model);
+    for (const auto& language : {options.source_language, options.target_language}) {
+      segmentation.language = language;
+      text::Segmenter(segmentation, subwords).save(directory, language);
+    }
+  };
+
+  const auto values = fairseq_values(file, config, architecture.prefix);
+  const auto list = parameters(config);
+  std::vector<TensorBytes> tensors;
+  for (size_t i = 0; i < list.size(); ++i) {
+    tensors.push_back({list[i].name,
+                       Dtype::f32,
+                       list[i].shape,
+                       {reinterpret_cast<const char*>(values[i].data()), 4 * values[i].size()}});
+  }
+  write_directory(output, description, tensors, add_text);
+  return description;
+}
+
+}  // namespace residual::model

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "model/directory.h"
+#include "model/fairseq.h"
+#include "text/segmenter.h"
+
+// A model directory from what fairseq leaves behind: weights, dictionaries and BPE codes.
+namespace residual::model {
+
+struct FairseqImport {
+  fs::path weights;             // a checkpoint's tensors as safetensors
+  FairseqOptions architecture;  // an empty prefix is looked for
+  fs::path source_dictionary, target_dictionary;
+  std::string source_language, target_language;
+  text::SegmenterOptions segmentation;  // of both sides; the language is set for each
+  fs::path subword_model;               // BPE codes or SentencePiece model; empty: no sub-words
+};
+
+// Returns what was written to `output`.
+Description import_fairseq(const FairseqImport& options, const fs::path& output);
+
+}  // namespace residual::model

@@ -1,0 +1,17 @@
+#include "model/positions.h"
+
+#include <cmath>
+
+namespace residual::model {
+
+void sinusoid(int64_t i, std::span<float> row) {
+  const size_t half = row.size() / 2;
+  const auto p = static_cast<double>(i + kFirstPosition);
+  for (size_t j = 0; j < half; ++j) {
+    const double w = std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(half - 1));
+    row[j] = static_cast<float>(std::sin(p * w));
+    row[half + j] = static_cast<float>(std::cos(p * w));
+  }
+}
+
+}  // namespace residual::model

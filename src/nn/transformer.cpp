@@ -1,0 +1,186 @@
+#include "nn/transformer.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "model/positions.h"
+#include "nn/blocks.h"
+#include "ops/embedding.h"
+#include "schemes/registry.h"
+
+namespace residual::nn {
+namespace {
+
+using schemes::Side;
+
+Tensor position_table(const model::Config& config, const Tensor& like) {
+  Tensor table = at::empty({config.max_positions, config.width}, at::kFloat);
+  for (int64_t i = 0; i < config.max_positions; ++i) {
+    model::sinusoid(i, {table[i].data_ptr<float>(), static_cast<size_t>(config.width)});
+  }
+  return table.to(like.options());
+}
+
+// A GPU's own generator makes the masks there: its state, too, must follow from the pass alone.
+void seed_device(const Pass& pass, const at::Device& device) {
+  if (!pass.training || device.is_cpu()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  generator.set_current_seed(Random(pass.seed, pass.update).bits(pass.shard));
+}
+
+// Every place where dropout happens has a number, and so its own random bits in each pass.
+class Sites {
+ public:
+  Sites(const DropoutRates& rates, const Pass& pass, Side side)
+      : rates_(rates), pass_(pass), stack_(side == Side::encoder ? 0 : 1) {}
+
+  ops::Dropout embedding() const { return site(rates_.residual, -1, 0); }
+  BlockDropout block(int k) const {
+    return {.output = site(rates_.residual, k, 0),
+            .attention = site(rates_.attention, k, 1),
+            .activation = site(rates_.activation, k, 2)};
+  }
+
+ private:
+  ops::Dropout site(double rate, int k, uint64_t which) const {
+    if (!pass_.training) return {};
+    const uint64_t number = (static_cast<uint64_t>(k + 1) * 4 + which) * 2 + stack_;
+    const Random update(pass_.seed, pass_.update);
+    return {.rate = rate, .key = Random(update.bits(pass_.shard)).bits(number)};
+  }
+
+  const DropoutRates& rates_;
+  const Pass& pass_;
+  uint64_t stack_;
+};
+
+class WatchedBlocks final : public schemes::Blocks<Arithmetic> {
+ public:
+  WatchedBlocks(const Blocks& blocks, Side side, Watcher& watcher)
+      : Blocks(blocks.size(), blocks.per_layer()),
+        blocks_(blocks),
+        side_(side),
+        watcher_(watcher) {}
+
+  Rows operator()(int k, const Rows& x) const override {
+    Rows output = blocks_(k, x);
+    watcher_.block(side_, k, x.value(), output.branch().f);
+    return output;
+  }
+
+ private:
+  const Blocks& blocks_;
+  Side side_;
+  Watcher& watcher_;
+};
+
+}  // namespace
+
+struct Transformer::Stack {
+  Side side;
+  int per_layer;
+  Tensor embedding;
+  std::unique_ptr<schemes::Scheme<Arithmetic>> scheme;
+  std::vector<BlockWeights> blocks;
+};
+
+// Ids to the stack's input x_1.
+struct Transformer::Ids {
+  const Tensor& ids;
+  const Tensor& positions;
+};
+
+Transformer::Transformer(const Parameters& parameters, const DropoutRates& rates)
+    : parameters_(parameters), rates_(rates) {
+  const model::Config& config = parameters.config();
+  model::check(config);
+  positions_ = position_table(config, parameters.values());
+  if (config.has_encoder()) encoder_ = make_stack(Side::encoder);
+  if (config.has_decoder()) decoder_ = make_stack(Side::decoder);
+}
+
+Transformer::~Transformer() = default;
+Transformer::Transformer(Transformer&&) noexcept = default;
+
+std::unique_ptr<Transformer::Stack> Transformer::make_stack(Side side) const {
+  const model::Config& config = parameters_.config();
+  const schemes::Stack shape = model::stack(config, side);
+  const bool encoder = side == Side::encoder;
+  Arithmetic arithmetic(parameters_, encoder ? "encoder.residual." : "decoder.residual.");
+  auto stack = std::make_unique<Stack>(
+      Stack{.side = side,
+            .per_layer = shape.blocks_per_layer,
+            .embedding = parameters_.at(encoder ? model::source_embedding(config)
+                                                : model::target_embedding(config)),
+            .scheme = schemes::make(arithmetic, shape, config.residual),
+            .blocks = {}});
+  for (int k = 0; k < shape.blocks(); ++k) {
+    stack->blocks.push_back(find_block(parameters_, side, k));
+  }
+  return stack;
+}
+
+Tensor Transformer::run(const Stack& stack, const Ids& in, StackInput input, const Pass& pass,
+                        bool calibrate) const {
+  const Sites sites(rates_, pass, stack.side);
+  input.heads = parameters_.config().heads;
+  input.dropout = [&sites](int k) { return sites.block(k); };
+  const Tensor x = ops::embed(in.ids, in.positions, stack.embedding, positions_, sites.embedding());
+  const StackBlocks blocks(stack.blocks, stack.per_layer, input);
+  if (calibrate) stack.scheme->calibrate(x, blocks);
+  if (pass.watcher == nullptr) return stack.scheme->forward(x, blocks).value();
+
+  pass.watcher->embedded(stack.side, x);
+  const WatchedBlocks watched(blocks, stack.side, *pass.watcher);
+  Tensor y = stack.scheme->forward(x, watched).value();
+  pass.watcher->stack(stack.side, y);
+  return y;
+}
+
+Tensor Transformer::run_encoder(const Batch& batch, const Pass& pass, bool calibrate) const {
+  return run(*encoder_, {batch.source, batch.source_positions}, {.rows = batch.sources}, pass,
+             calibrate);
+}
+
+Tensor Transformer::run_all(const Batch& batch, const Pass& pass, bool calibrate) const {
+  seed_device(pass, positions_.device());
+  Tensor memory;
+  if (encoder_) memory = run_encoder(batch, pass, calibrate);
+  if (!decoder_) return memory.index_select(0, batch.selected);
+  return run(*decoder_, {batch.input, batch.input_positions},
+             {.rows = batch.inputs,
+              .visibility = ops::Visibility::causal,
+              .memory = memory,
+              .memory_rows = &batch.sources},
+             pass, calibrate);
+}
+
+Tensor Transformer::encode(const Batch& batch, const Pass& pass) const {
+  seed_device(pass, positions_.device());
+  return run_encoder(batch, pass, /*calibrate=*/false);
+}
+
+Tensor Transformer::forward(const Batch& batch, const Pass& pass) const {
+  return run_all(batch, pass, /*calibrate=*/false);
+}
+
+const Tensor& Transformer::output_embedding() const {
+  return parameters_.at(model::output_embedding(parameters_.config()));
+}
+
+Tensor Transformer::logits(const Batch& batch, const Pass& pass) const {
+  return at::linear(forward(batch, pass), output_embedding());
+}
+
+Loss Transformer::loss(const Batch& batch, const ops::LossSpec& spec, const Pass& pass) const {
+  const auto sums = ops::output_loss(forward(batch, pass), output_embedding(), batch.target, spec);
+  return {sums.loss, sums.nll.item<double>(), batch.predictions()};
+}
+
+void Transformer::calibrate(const Batch& batch, const Pass& pass) {
+  const at::NoGradGuard no_grad;
+  run_all(batch, pass, /*calibrate=*/true);
+}
+
+}  // namespace residual::nn

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "ops/dropout.h"
+#include "ops/segments.h"
+#include "ops/tensor.h"
+
+namespace residual::ops {
+
+// Which keys a query may see: all of its sentence's, or those up to its own place.
+enum class Visibility { all, causal };
+
+struct AttentionSpec {
+  int64_t heads = 1;
+  Visibility visibility = Visibility::all;
+  Segments queries, keys;  // as many sentences in both
+  Dropout dropout;         // on the probabilities, not renormalised
+};
+
+namespace reference {
+
+// Multi-head scaled dot-product attention (Vaswani et al. 2017, section 3.2) over packed rows:
+//
+//   out = drop(softmax(q k^T / sqrt(d / heads))) v      within each sentence, for each head
+//
+// q [query rows, d], k and v [key rows, d]; head h is columns [h d / heads, (h + 1) d / heads).
+// Softmax in float32 at least. `probabilities`, if not null, receives them before dropout as
+// [sentence, head, query, key], padded with zeros.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec,
+                 Tensor* probabilities = nullptr);
+
+}  // namespace reference
+
+// The same, by the fused kernel where it fits.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec);
+
+}  // namespace residual::ops

@@ -1,0 +1,36 @@
+#include "ops/dropout.h"
+
+namespace residual::ops::reference {
+namespace {
+
+// The factors of elements [begin, ...) as a tensor of the given sizes.
+Tensor factors(const Dropout& dropout, int64_t begin, at::IntArrayRef sizes, const Tensor& like) {
+  Tensor made = at::empty(sizes, like.options().dtype(at::kFloat).requires_grad(false));
+  kernels::dropout_factors(dropout, begin, made.numel(), made.data_ptr<float>());
+  return made.to(like.scalar_type());
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, const Dropout& d) {
+  if (!d.on()) return x;
+  if (!x.is_cpu()) return at::dropout(x, d.rate, /*train=*/true);
+  return x * factors(d, 0, x.sizes(), x);
+}
+
+Tensor dropout_probabilities(const Tensor& p, const Segments& queries, const Segments& keys,
+                             const Dropout& d) {
+  if (!d.on()) return p;
+  if (!p.is_cpu()) return at::dropout(p, d.rate, /*train=*/true);
+  const int64_t heads = p.size(1);
+  Tensor mask = at::zeros(p.sizes(), p.options().requires_grad(false));
+  int64_t begin = 0;
+  for (int64_t s = 0; s < queries.count(); ++s) {
+    const int64_t nq = queries.length(s), nk = keys.length(s);
+    mask[s].narrow(1, 0, nq).narrow(2, 0, nk).copy_(factors(d, begin, {heads, nq, nk}, p));
+    begin += heads * nq * nk;
+  }
+  return p * mask;
+}
+
+}  // namespace residual::ops::reference

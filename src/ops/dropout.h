@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/dropout.h"
+#include "ops/segments.h"
+#include "ops/tensor.h"
+
+// Dropout whose mask is a pure function of a key and an element's place (kernels/dropout.h), so
+// that it need not be stored, resume is exact, and fused and reference operators drop the same
+// elements. On a GPU the mask comes from the device's own generator, which nn::Transformer seeds
+// before every pass.
+namespace residual::ops {
+
+using kernels::Dropout;
+
+namespace reference {
+
+// x_i m_i / (1 - p), m_i 0 with probability p; x itself if dropout is off.
+Tensor dropout(const Tensor& x, const Dropout& dropout);
+
+// The same for attention probabilities [sentence, head, query, key], padded to the longest. A
+// sentence's mask depends on its own lengths only: its elements count from where those of the
+// sentences before it end, as if nothing were padded.
+Tensor dropout_probabilities(const Tensor& p, const Segments& queries, const Segments& keys,
+                             const Dropout& dropout);
+
+}  // namespace reference
+}  // namespace residual::ops

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "ops/dropout.h"
+#include "ops/tensor.h"
+
+namespace residual::ops {
+namespace reference {
+
+// x W^T + b for rows x [n, in], W [out, in], b [out].
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+// drop(max(0, x W^T + b)): the inner half of a feed-forward block.
+Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const Dropout& dropout);
+
+}  // namespace reference
+
+using reference::linear;
+using reference::linear_relu;
+
+}  // namespace residual::ops
