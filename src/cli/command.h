@@ -31,6 +31,7 @@ void add_completions(CLI::App& root);
 void add_corpus(CLI::App& root);
 void add_detokenize(CLI::App& root);
 void add_fetch(CLI::App& root);
+void add_import_fairseq(CLI::App& root);
 void add_normalize(CLI::App& root);
 void add_prepare(CLI::App& root);
 void add_schemes(CLI::App& root);

@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
   add_vocabulary(root);
   add_score(root);
   add_schemes(root);
+  add_import_fairseq(root);
   add_completions(root);
   root.require_subcommand(0, 1);
   try {

@@ -3,13 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
 #include <set>
 
 #include "base/error.h"
+#include "model/fairseq_import.h"
 #include "model/models.h"
+#include "support/temporary.h"
 
 namespace residual::model {
 namespace {
+
+using testing::AllOf;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
 
 SafeTensors fixture(const std::string& scheme) {
   return SafeTensors::open(fs::path(RESIDUAL_TEST_DATA) / "fairseq" /
@@ -94,6 +102,107 @@ TEST(FairseqNames, ExistForTheSchemesOfFairseqOnly) {
   Config language = test::small_config();
   language.kind = Kind::language;
   EXPECT_THROW(fairseq_parts(language), Error);
+}
+
+// A copy of a fixture's parameters under other names; the callback may change the list.
+using Change = std::function<void(std::vector<TensorBytes>&)>;
+
+void write_copy(const fs::path& to, const std::string& prefix, const Change& change = {},
+                const std::map<std::string, std::string>& metadata = {{"heads", "2"}}) {
+  const SafeTensors file = fixture("resi-dual");
+  std::vector<TensorBytes> tensors;
+  for (const auto& [name, t] : file.tensors()) {
+    if (!name.starts_with("param.")) continue;
+    tensors.push_back({prefix + name.substr(6), t.dtype, t.shape, t.bytes});
+  }
+  if (change) change(tensors);
+  write_safetensors(to, tensors, metadata);
+}
+
+class ImportFairseq : public testing::Test {
+ protected:
+  ImportFairseq() {
+    std::string dictionary;
+    for (int i = 4; i < 40; ++i) dictionary += fmt::format("w{} {}\n", i, 100 - i);
+    replace_file(directory_ / "dict.txt", dictionary);
+  }
+
+  FairseqImport options() {
+    return {.weights = directory_ / "weights",
+            .architecture = {.scheme = "resi-dual"},
+            .source_dictionary = directory_ / "dict.txt",
+            .target_dictionary = directory_ / "dict.txt",
+            .source_language = "de",
+            .target_language = "en"};
+  }
+  // What importing says; "" if it does.
+  std::string import() {
+    try {
+      import_fairseq(options(), directory_ / "model");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  residual::test::TemporaryDirectory directory_;
+};
+
+TEST_F(ImportFairseq, MakesAModelWithTheSameValues) {
+  for (const char* prefix : {"", "model.", "module.", "param."}) {
+    write_copy(directory_ / "weights", prefix);
+    EXPECT_EQ(import(), "");
+    const Directory model = Directory::open(directory_ / "model");
+    EXPECT_EQ(model.direction("", "").source, "de");
+    EXPECT_EQ(model.source_vocabulary().symbol(4), "w4");
+    EXPECT_EQ(model.segmenter("en").options().subwords, "none");
+    EXPECT_THAT(
+        model.weights().at("decoder.residual.dual_norm.bias").values<float>(),
+        ElementsAreArray(fixture("resi-dual").at("param.decoder.layer_norm.bias").values<float>()));
+  }
+}
+
+TEST_F(ImportFairseq, PassesOverWhatFairseqNeverUses) {
+  const std::vector<float> zeros(48 * 16);
+  const auto bytes = [&](size_t n) {
+    return std::string_view(reinterpret_cast<const char*>(zeros.data()), 4 * n);
+  };
+  write_copy(directory_ / "weights", "", [&](auto& tensors) {
+    tensors.push_back({"encoder.version", Dtype::f32, {1}, bytes(1)});
+    tensors.push_back({"decoder.embed_positions._float_tensor", Dtype::f32, {1}, bytes(1)});
+    tensors.push_back({"encoder.layers.1.in_proj_weight", Dtype::f32, {48, 16}, bytes(48 * 16)});
+    tensors.push_back({"encoder.layers.0.fc2_bias", Dtype::f32, {16}, bytes(16)});
+  });
+  EXPECT_EQ(import(), "");
+}
+
+TEST_F(ImportFairseq, NamesWhatIsMissingAndWhatHasNoPlace) {
+  write_copy(directory_ / "weights", "", [](auto& tensors) {
+    std::erase_if(tensors, [](const auto& t) { return t.name.ends_with(".k_proj.bias"); });
+  });
+  EXPECT_THAT(import(), AllOf(HasSubstr("lacks encoder.layers.0.self_attn.k_proj.bias, "),
+                              HasSubstr("and 1 more")));
+  write_copy(directory_ / "weights", "", [](auto& tensors) {
+    tensors.push_back(tensors[0]);
+    tensors.back().name = "encoder.embed_positions.weight";
+  });
+  EXPECT_THAT(import(), HasSubstr("has encoder.embed_positions.weight, for which"));
+  write_copy(directory_ / "weights", "ema.");
+  EXPECT_THAT(import(), HasSubstr("has no tensor encoder.layers.0.fc1.weight"));
+}
+
+TEST_F(ImportFairseq, WhatTheTensorsDoNotSayMustBeGiven) {
+  write_copy(directory_ / "weights", "", {}, {});
+  EXPECT_THAT(import(), HasSubstr("does not say how many attention heads there are"));
+  write_copy(directory_ / "weights", "", {}, {{"heads", "two"}});
+  EXPECT_THAT(import(), HasSubstr("metadata \"heads\" is \"two\", expected a number"));
+}
+
+TEST_F(ImportFairseq, AnotherDictionaryIsRefused) {
+  write_copy(directory_ / "weights", "");
+  replace_file(directory_ / "dict.txt", "a 1\nb 1\n");
+  EXPECT_THAT(import(), HasSubstr("has 6 symbols with <s>, <pad>, </s> and <unk>, the embedding "
+                                  "has 40 rows"));
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+// residual import-fairseq: a model directory from a fairseq checkpoint.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/progress.h"
+#include "cli/command.h"
+#include "model/fairseq_import.h"
+#include "model/parameters.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  model::FairseqImport import;
+  fs::path output, codes, sentencepiece;
+};
+
+// The language in the name that fairseq gives a dictionary: dict.de.txt.
+std::string language_of(const fs::path& dictionary, const char* side) {
+  const std::string name = dictionary.filename().string();
+  const bool usual = name.starts_with("dict.") && name.ends_with(".txt") && name.size() > 9;
+  if (!usual) {
+    throw CLI::RequiredError(fmt::format("--{}-language ({} does not say it)", side, name));
+  }
+  return name.substr(5, name.size() - 9);
+}
+
+void run(Options o) {
+  auto& import = o.import;
+  if (import.target_dictionary.empty()) import.target_dictionary = import.source_dictionary;
+  if (import.source_language.empty()) {
+    import.source_language = language_of(import.source_dictionary, "source");
+  }
+  if (import.target_language.empty()) {
+    import.target_language = language_of(import.target_dictionary, "target");
+  }
+  import.segmentation.subwords = o.sentencepiece.empty() ? "bpe" : "sentencepiece";
+  import.subword_model = o.sentencepiece.empty() ? o.codes : o.sentencepiece;
+  const auto made = model::import_fairseq(import, o.output);
+  fmt::print(
+      "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} "
+      "parameters\n",
+      o.output.string(), made.model.residual.name, made.directions[0].source,
+      made.directions[0].target, made.model.encoder_layers, made.model.decoder_layers,
+      made.model.width, format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
+}
+
+void add_architecture_options(CLI::App& command, model::FairseqOptions& o) {
+  const std::string group = "What the tensors do not say";
+  command
+      .add_option("--scheme", o.scheme,
+                  "post-ln, pre-ln or resi-dual; needed if there are final norms")
+      ->type_name("NAME")
+      ->group(group);
+  command.add_option("--heads", o.heads, "attention heads; the file's metadata may have them")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--eta", o.eta,
+                  "resi-dual: enc_res_input_norm_scale; 1 unless the metadata has it")
+      ->check(CLI::PositiveNumber)
+      ->type_name("X")
+      ->group(group);
+  command.add_option("--max-positions", o.max_positions, "longest sentence, </s> counted")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--prefix", o.prefix,
+                  "of the names; found by itself if it is model., module. or param.")
+      ->type_name("TEXT")
+      ->group(group);
+}
+
+void add_text_options(CLI::App& command, Options& o) {
+  const std::string group = "Text";
+  command
+      .add_option("--source-dictionary", o.import.source_dictionary, "fairseq's dict.<lang>.txt")
+      ->required()
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--target-dictionary", o.import.target_dictionary, "the same unless given")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--source-language", o.import.source_language,
+                  "unless the dictionary's name has it")
+      ->type_name("LANG")
+      ->group(group);
+  command
+      .add_option("--target-language", o.import.target_language,
+                  "unless the dictionary's name has it")
+      ->type_name("LANG")
+      ->group(group);
+  auto* codes = command.add_option("--codes", o.codes, "subword-nmt's BPE codes");
+  codes->type_name("FILE")->group(group);
+  command.add_option("--sentencepiece", o.sentencepiece, "SentencePiece model, instead of --codes")
+      ->excludes(codes)
+      ->type_name("FILE")
+      ->group(group);
+  auto& segmentation = o.import.segmentation;
+  command.add_option("--tokenizer", segmentation.tokenizer, "moses or none")
+      ->check(CLI::IsMember({"moses", "none"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group(group);
+  command
+      .add_flag("--normalize", segmentation.normalize_punctuation, "normalise punctuation first")
+      ->group(group);
+  command
+      .add_flag("--remove-non-printing", segmentation.remove_non_printing, "and control characters")
+      ->group(group);
+  command.add_flag("--aggressive", segmentation.aggressive, "moses: split at hyphens")
+      ->group(group);
+  command.add_flag("--lowercase", segmentation.lowercase, "after tokenisation")->group(group);
+}
+
+}  // namespace
+
+void add_import_fairseq(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "import-fairseq", "Make a model directory of a fairseq checkpoint's tensors",
+      {"# the paper's IWSLT model: tensors saved as safetensors, dictionaries, BPE codes",
+       "residual import-fairseq checkpoint_best.safetensors --scheme resi-dual --heads 4 \\",
+       "  --source-dictionary dict.de.txt --target-dictionary dict.en.txt --codes code --lowercase "
+       "\\",
+       "  --output models/iwslt14-de-en"});
+  auto options = std::make_shared<Options>();
+  command->add_option("weights", options->import.weights, "tensors under fairseq's names")
+      ->required()
+      ->type_name("WEIGHTS.safetensors")
+      ->group("Input and output");
+  command
+      ->add_option("-o,--output", options->output,
+                   "model directory to make; one that is there gives way")
+      ->required()
+      ->type_name("DIR")
+      ->group("Input and output");
+  add_architecture_options(*command, options->import.architecture);
+  add_text_options(*command, *options);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli
