@@ -1,94 +1,71 @@
 #pragma once
 
-#include <cstdint>
-#include <ostream>
+#include <cmath>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/checksum.h"
 #include "base/random.h"
-#include "model/config.h"
-#include "nn/batch.h"
-#include "nn/parameters.h"
-#include "schemes/listing.h"
-#include "schemes/registry.h"
-#include "text/vocabulary.h"
-
-// Small random models of every scheme, and sentences for them.
-namespace residual::schemes {
-
-inline void PrintTo(const Options& scheme, std::ostream* out) {
-  *out << scheme.name << " " << scheme.variant;
-}
-
-}  // namespace residual::schemes
+#include "decode/weights.h"
+#include "model/fairseq.h"
+#include "model/parameters.h"
 
 namespace residual::test {
 
-inline model::Config tiny_config(const schemes::Options& scheme = {}) {
-  model::Config c;
-  c.encoder_layers = 2;
-  c.decoder_layers = 3;
-  c.width = 8;
-  c.inner = 12;
-  c.heads = 2;
-  c.max_positions = 64;
-  c.source_vocabulary = c.target_vocabulary = 23;
-  c.residual = scheme;
-  return c;
-}
+// Parameters of a model in memory, by name.
+struct ModelValues {
+  model::Config config;
+  std::map<std::string, std::vector<float>> values;
 
-// Every scheme in every variant.
-inline std::vector<schemes::Options> all_schemes() {
-  std::vector<schemes::Options> all;
-  for (const auto& entry : schemes::registry<schemes::Listing>()) {
-    if (entry.variants.empty()) all.push_back({.name = entry.name});
-    for (const auto& variant : entry.variants) {
-      all.push_back({.name = entry.name, .variant = variant});
-    }
+  std::map<std::string, std::span<const float>> spans() const {
+    return {values.begin(), values.end()};
   }
-  return all;
-}
-
-inline std::string scheme_name(const schemes::Options& scheme) {
-  std::string name = scheme.name + scheme.variant;
-  std::erase(name, '-');
-  return name;
-}
-
-// Moves every parameter a little, so that norms, biases and weights that start at 0 or 1 matter.
-inline void perturb(nn::Parameters& parameters, double size = 0.1) {
-  const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < parameters.list().size(); ++i) {
-    Tensor leaf = parameters[i];
-    Tensor noise = at::empty(leaf.sizes(), at::kDouble);
-    const Random random(17, i);
-    for (int64_t j = 0; j < noise.numel(); ++j) {
-      noise.data_ptr<double>()[j] = size * (2 * random.uniform(j) - 1);
-    }
-    leaf.add_(noise.to(leaf.scalar_type()));
+  std::shared_ptr<const decode::Weights> weights(
+      decode::Precision precision = decode::Precision::float32) const {
+    return decode::copy_weights(config, spans(), precision);
   }
-}
-
-struct Text {
-  std::vector<int32_t> ids, offsets = {0};
-
-  nn::Sentences sentences() const { return {ids, offsets}; }
 };
 
-// Sentences of the given lengths, </s> included, with random symbols.
-inline Text random_text(const std::vector<int>& lengths, int64_t symbols, uint64_t seed) {
-  Text text;
-  const Random random(seed);
-  for (const int length : lengths) {
-    for (int i = 0; i + 1 < length; ++i) {
-      const auto others = static_cast<uint64_t>(symbols - text::Vocabulary::kSpecials);
-      text.ids.push_back(text::Vocabulary::kSpecials +
-                         static_cast<int32_t>(random.below(text.ids.size(), others)));
+// First values of the scheme, with biases, norms and scalars moved off 0 and 1 so that a mistake
+// in them shows.
+inline ModelValues random_model(const model::Config& config, uint64_t seed = 1) {
+  ModelValues made{config, {}};
+  for (const auto& p : model::parameters(config)) {
+    auto& values = made.values[p.name];
+    values.resize(p.size());
+    model::initialise(p, config, seed, values);
+    const Random random(seed + 1, checksum(p.name));
+    if (p.shape.size() > 1) continue;
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] += static_cast<float>(0.4 * random.uniform(i) - 0.2);
     }
-    text.ids.push_back(text::Vocabulary::kEos);
-    text.offsets.push_back(static_cast<int32_t>(text.ids.size()));
   }
-  return text;
+  return made;
+}
+
+// A small model of every kind of matrix: widths that are no multiple of a vector's.
+inline model::Config small_config(const std::string& scheme = "resi-dual") {
+  model::Config config;
+  config.encoder_layers = 2;
+  config.decoder_layers = 3;
+  config.width = 24;
+  config.inner = 40;
+  config.heads = 3;
+  config.max_positions = 64;
+  config.source_vocabulary = config.target_vocabulary = 50;
+  config.residual.name = scheme;
+  return config;
+}
+
+inline ModelValues fairseq_model(const model::SafeTensors& file) {
+  const std::string prefix = "param.";
+  ModelValues made{model::fairseq_config(file, {.prefix = prefix}), {}};
+  const auto values = model::fairseq_values(file, made.config, prefix);
+  const auto parameters = model::parameters(made.config);
+  for (size_t i = 0; i < parameters.size(); ++i) made.values[parameters[i].name] = values[i];
+  return made;
 }
 
 }  // namespace residual::test

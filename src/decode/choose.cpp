@@ -1,0 +1,101 @@
+#include "decode/choose.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "text/vocabulary.h"
+
+namespace residual::decode {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+void require_number(float normaliser) {
+  require(!std::isnan(normaliser),
+          "the model's output is not a number; its weights are damaged or did not converge");
+}
+
+}  // namespace
+
+std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
+                                           std::span<const int32_t> forbidden) {
+  const auto is_forbidden = [&](int32_t token) { return std::ranges::count(forbidden, token) > 0; };
+  // Those that are forbidden may be among the best, and <unk> may fall behind by its penalty.
+  const int64_t spare = static_cast<int64_t>(forbidden.size()) + (unk_penalty_ != 0 ? 1 : 0);
+  const bool is_roomy = k + spare <= kernels::kMostBest;
+  float normaliser = 0;
+  if (!is_roomy) {
+    normaliser = kernels::log_sum_exp(logits, vocabulary_);
+    for (const int32_t token : forbidden) logits[token] = kNever;
+  }
+  const auto asked =
+      std::min<int64_t>({is_roomy ? k + spare : k + 1, vocabulary_, kernels::kMostBest});
+  best_.resize(asked);
+  const float sum =
+      kernels::best_of_row(logits, vocabulary_, static_cast<int>(asked), best_.data());
+  if (is_roomy) normaliser = sum;
+  require_number(normaliser);
+
+  choices_.clear();
+  for (const auto& [value, token] : best_) {
+    if (is_forbidden(token)) continue;
+    const float penalty = token == text::Vocabulary::kUnk ? unk_penalty_ : 0;
+    choices_.push_back({token, value - normaliser - penalty});
+  }
+  if (unk_penalty_ != 0) {
+    std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);
+  }
+  if (static_cast<int64_t>(choices_.size()) > k) choices_.resize(k);
+  return choices_;
+}
+
+Choice Chooser::given(const float* logits, int32_t token) const {
+  const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
+  require_number(normaliser);
+  return {token, logits[token] - normaliser};
+}
+
+Choice Chooser::draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
+                     double uniform) {
+  const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
+  require_number(normaliser);
+  for (const int32_t token : forbidden) logits[token] = kNever;
+
+  choices_.clear();
+  for (int32_t token = 0; token < vocabulary_; ++token) {
+    if (logits[token] != kNever) choices_.push_back({token, logits[token] - normaliser});
+  }
+  require(!choices_.empty(), "no token is left to draw: all are forbidden");
+  const bool is_cut = sampling.top_k > 0 || sampling.top_p < 1;
+  if (is_cut) {
+    std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);
+    if (sampling.top_k > 0) {
+      choices_.resize(std::min(choices_.size(), static_cast<size_t>(sampling.top_k)));
+    }
+  }
+  const float top = std::ranges::max(choices_, {}, &Choice::log_probability).log_probability;
+  const auto weight = [&](const Choice& c) {
+    return std::exp((c.log_probability - top) / sampling.temperature);
+  };
+  double total = 0;
+  for (const auto& choice : choices_) total += weight(choice);
+  if (sampling.top_p < 1) {
+    double kept = 0;
+    size_t count = 0;
+    while (count < choices_.size() && kept < sampling.top_p * total) {
+      kept += weight(choices_[count++]);
+    }
+    choices_.resize(count);
+    total = kept;
+  }
+  double left = uniform * total;
+  for (const auto& choice : choices_) {
+    left -= weight(choice);
+    if (left < 0) return choice;
+  }
+  return choices_.back();  // rounding left a crumb
+}
+
+}  // namespace residual::decode

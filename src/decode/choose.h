@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "decode/options.h"
+#include "kernels/vocabulary.h"
+
+namespace residual::decode {
+
+struct Choice {
+  int32_t token;
+  float log_probability;  // less unk_penalty, for <unk>
+};
+
+// Chooses next tokens from rows of logits. Forbidden tokens keep their share of the probability, as
+// in fairseq: what is left is not normalised again. One object per thread.
+class Chooser {
+ public:
+  Chooser(int64_t vocabulary, double unk_penalty)
+      : vocabulary_(vocabulary), unk_penalty_(static_cast<float>(unk_penalty)) {}
+
+  // The k likeliest tokens, likeliest first; fewer if there are not so many. May overwrite the
+  // logits of forbidden tokens. An Error if a logit is not a number.
+  std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden);
+
+  // One token drawn by `uniform`, a random number in [0, 1). Overwrites the logits.
+  Choice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
+              double uniform);
+
+  // The log-probability of one token.
+  Choice given(const float* logits, int32_t token) const;
+
+ private:
+  int64_t vocabulary_;
+  float unk_penalty_;
+  std::vector<kernels::Scored> best_;
+  std::vector<Choice> choices_;
+};
+
+}  // namespace residual::decode

@@ -1,0 +1,279 @@
+#include "decode/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace residual::decode {
+namespace {
+
+using Sources = std::span<const std::span<const int32_t>>;
+
+int64_t token_count(Sources sources) {
+  int64_t count = 0;
+  for (const auto& source : sources) count += static_cast<int64_t>(source.size());
+  return count;
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<const Weights> weights)
+    : weights_(std::move(weights)),
+      heads_{static_cast<int>(weights_->config().heads),
+             static_cast<int>(weights_->config().head_width())},
+      scale_(1 / std::sqrt(static_cast<float>(heads_.width))),
+      pool_(std::make_unique<RowPool>(weights_->config().width)),
+      cache_(weights_->decoder().layers.size()) {}
+
+float* Engine::wide(int64_t rows, int64_t columns) {
+  const auto size = static_cast<size_t>(rows * columns);
+  if (wide_.size() < size) wide_.resize(size);
+  return wide_.data();
+}
+
+Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team) {
+  Rows y = x.like();
+  multiply(matrix, {.x = x.data(), .rows = x.rows(), .y = y.data()}, team);
+  return y;
+}
+
+Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team) {
+  // Few enough rows at a time that the inner layer is still in the cache when it is read.
+  constexpr int64_t kRows = 256;
+  Rows y = x.like();
+  float* inner = wide(std::min(kRows, x.rows()), w.inner.out());
+  for (int64_t first = 0; first < x.rows(); first += kRows) {
+    const int64_t rows = std::min(kRows, x.rows() - first);
+    const int64_t at = first * x.width();
+    multiply(w.inner,
+             {.x = x.data() + at, .rows = rows, .y = inner, .epilogue = kernels::Epilogue::relu},
+             team);
+    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at}, team);
+  }
+  return y;
+}
+
+class Engine::EncoderBlocks final : public schemes::Blocks<RowArithmetic> {
+ public:
+  EncoderBlocks(Engine& engine, Sources sources, Team* team)
+      : Blocks(static_cast<int>(2 * engine.weights_->encoder().layers.size()), 2),
+        e_(engine),
+        sources_(sources),
+        team_(team) {}
+
+  Rows operator()(int k, const Rows& x) const override {
+    const LayerWeights& layer = e_.weights_->encoder().layers[k / 2];
+    return k % 2 == 0 ? self_attention(layer.self, x)
+                      : e_.feed_forward(layer.feed_forward, x, team_);
+  }
+
+ private:
+  Rows self_attention(const SelfAttentionWeights& w, const Rows& x) const {
+    const int64_t d = x.width();
+    float* qkv = e_.wide(x.rows(), 3 * d);
+    multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
+    Rows mixed = x.like();
+    int64_t first = 0;
+    for (const auto& source : sources_) {
+      const auto length = static_cast<int>(source.size());
+      const float* rows = qkv + first * 3 * d;
+      e_.transposed_.resize(kernels::transposed_keys_size(e_.heads_, length));
+      kernels::transpose_keys(e_.heads_, rows + d, 3 * d, length, e_.transposed_.data());
+      kernels::attend_shared({.heads = e_.heads_,
+                              .scale = e_.scale_,
+                              .queries = rows,
+                              .query_stride = 3 * d,
+                              .rows = length,
+                              .keys = e_.transposed_.data(),
+                              .values = rows + 2 * d,
+                              .value_stride = 3 * d,
+                              .positions = length,
+                              .out = mixed.data() + first * d,
+                              .out_stride = d});
+      first += length;
+    }
+    return e_.product(w.output, mixed, team_);
+  }
+
+  Engine& e_;
+  Sources sources_;
+  Team* team_;
+};
+
+class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
+ public:
+  DecoderBlocks(Engine& engine, const Step& step, Team* team)
+      : Blocks(static_cast<int>(3 * engine.cache_.size()), 3),
+        e_(engine),
+        step_(step),
+        team_(team) {}
+
+  Rows operator()(int k, const Rows& x) const override {
+    const int l = k / 3;
+    const LayerWeights& layer = e_.weights_->decoder().layers[l];
+    if (k % 3 == 0) return self_attention(layer.self, l, x);
+    if (k % 3 == 1) return cross_attention(layer.cross, l, x);
+    return e_.feed_forward(layer.feed_forward, x, team_);
+  }
+
+ private:
+  Rows self_attention(const SelfAttentionWeights& w, int l, const Rows& x) const {
+    const int64_t d = x.width();
+    float* qkv = e_.wide(x.rows(), 3 * d);
+    multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
+    std::vector<float>& cache = e_.cache_[l];
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
+      std::memcpy(cache.data() + slot * 2 * d, qkv + i * 3 * d + d, 2 * d * sizeof(float));
+    }
+    Rows mixed = x.like();
+    kernels::attend_cached({.heads = e_.heads_,
+                            .scale = e_.scale_,
+                            .queries = qkv,
+                            .query_stride = 3 * d,
+                            .rows = static_cast<int>(x.rows()),
+                            .keys = cache.data(),
+                            .values = cache.data() + d,
+                            .cache_stride = 2 * d,
+                            .slots = step_.slots,
+                            .slot_stride = step_.slot_stride,
+                            .positions = step_.positions.data(),
+                            .out = mixed.data(),
+                            .out_stride = d});
+    return e_.product(w.output, mixed, team_);
+  }
+
+  Rows cross_attention(const CrossAttentionWeights& w, int l, const Rows& x) const {
+    const int64_t d = x.width();
+    const Rows queries = e_.product(w.query, x, team_);
+    const bool is_wanted = step_.attention != nullptr && step_.attention_layer == l;
+    Rows mixed = x.like();
+    int64_t first = 0;
+    for (const auto& sentence : step_.sentences) {
+      const Memory& memory = *sentence.memory;
+      kernels::SharedAttention attention = {.heads = e_.heads_,
+                                            .scale = e_.scale_,
+                                            .queries = queries.data() + first * d,
+                                            .query_stride = d,
+                                            .rows = sentence.rows,
+                                            .keys = memory.keys(l),
+                                            .values = memory.values(l),
+                                            .value_stride = d,
+                                            .positions = memory.positions(),
+                                            .out = mixed.data() + first * d,
+                                            .out_stride = d};
+      if (is_wanted) {
+        e_.probabilities_.resize(int64_t{sentence.rows} * e_.heads_.count * memory.positions());
+        attention.probabilities = e_.probabilities_.data();
+      }
+      kernels::attend_shared(attention);
+      if (is_wanted) keep_attention(sentence.rows, first, memory.positions());
+      first += sentence.rows;
+    }
+    return e_.product(w.output, mixed, team_);
+  }
+
+  // The mean of the heads, into the rows from `first` on.
+  void keep_attention(int rows, int64_t first, int positions) const {
+    const float* probability = e_.probabilities_.data();
+    for (int64_t i = first; i < first + rows; ++i) {
+      float* mean = step_.attention + i * step_.attention_stride;
+      std::fill_n(mean, positions, 0.0F);
+      for (int head = 0; head < e_.heads_.count; ++head) {
+        for (int j = 0; j < positions; ++j) {
+          mean[j] += *probability++ / static_cast<float>(e_.heads_.count);
+        }
+      }
+    }
+  }
+
+  Engine& e_;
+  const Step& step_;
+  Team* team_;
+};
+
+Rows Engine::encode_rows(Sources sources, Team* team) {
+  const StackWeights& stack = weights_->encoder();
+  Rows x = pool_->take(token_count(sources));
+  int64_t first = 0;
+  for (const auto& source : sources) {
+    const auto length = static_cast<int64_t>(source.size());
+    places_.resize(length);
+    std::iota(places_.begin(), places_.end(), 0);
+    stack.embedding.embed(source.data(), places_.data(), length, weights_->positions(),
+                          x.data() + first * x.width());
+    first += length;
+  }
+  return stack.scheme->forward(std::move(x), EncoderBlocks(*this, sources, team));
+}
+
+std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
+  for (auto& buffer : buffers_) {
+    if (buffer.use_count() > 1) continue;
+    if (static_cast<int64_t>(buffer->size()) < size) buffer->resize(size);
+    return buffer;
+  }
+  return buffers_.emplace_back(std::make_shared<std::vector<float>>(size));
+}
+
+std::vector<Memory> Engine::encode(Sources sources, Team* team) {
+  const Rows encoded = encode_rows(sources, team);
+  const int64_t d = encoded.width();
+  const int64_t all_values = encoded.size();
+  int64_t all_keys = 0;
+  for (const auto& source : sources) {
+    all_keys += static_cast<int64_t>(
+        kernels::transposed_keys_size(heads_, static_cast<int>(source.size())));
+  }
+  const auto& layers = weights_->decoder().layers;
+  const int64_t stride = all_values + all_keys;
+  const auto owner = memory_buffer(stride * static_cast<int64_t>(layers.size()));
+
+  std::vector<Memory> memories(sources.size());
+  for (size_t l = 0; l < layers.size(); ++l) {
+    float* values = owner->data() + static_cast<int64_t>(l) * stride;
+    float* transposed = values + all_values;
+    multiply(layers[l].cross.value, {.x = encoded.data(), .rows = encoded.rows(), .y = values},
+             team);
+    const Rows keys = product(layers[l].cross.key, encoded, team);
+    int64_t first = 0;
+    for (size_t s = 0; s < sources.size(); ++s) {
+      const auto length = static_cast<int>(sources[s].size());
+      kernels::transpose_keys(heads_, keys.data() + first * d, d, length, transposed);
+      if (l == 0) {
+        memories[s].owner_ = owner;
+        memories[s].keys_ = transposed;
+        memories[s].values_ = values + first * d;
+        memories[s].layer_stride_ = stride;
+        memories[s].positions_ = length;
+      }
+      transposed += kernels::transposed_keys_size(heads_, length);
+      first += length;
+    }
+  }
+  return memories;
+}
+
+Rows Engine::decode(const Step& step, Team* team) {
+  const int64_t d = weights_->config().width;
+  for (auto& cache : cache_) {
+    const auto size = static_cast<size_t>(step.slot_count * 2 * d);
+    if (cache.size() < size) cache.resize(std::max(size, 2 * cache.size()));
+  }
+  const auto rows = static_cast<int64_t>(step.tokens.size());
+  places_.resize(rows);
+  for (int64_t i = 0; i < rows; ++i) places_[i] = step.positions[i] - 1;
+  Rows x = pool_->take(rows);
+  const StackWeights& stack = weights_->decoder();
+  stack.embedding.embed(step.tokens.data(), places_.data(), rows, weights_->positions(), x.data());
+  return stack.scheme->forward(std::move(x), DecoderBlocks(*this, step, team));
+}
+
+void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* logits,
+                     Team* team) const {
+  multiply(weights_->output(),
+           {.x = hidden.data() + first * hidden.width(), .rows = count, .y = logits}, team);
+}
+
+}  // namespace residual::decode

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "decode/rows.h"
+#include "decode/team.h"
+#include "decode/weights.h"
+#include "kernels/attention.h"
+
+namespace residual::decode {
+
+// What the decoder sees of one encoded sentence: keys and values of every layer's cross-attention.
+// Copies share them.
+class Memory {
+ public:
+  int positions() const { return positions_; }
+  const float* keys(int layer) const { return keys_ + layer * layer_stride_; }  // transposed
+  const float* values(int layer) const { return values_ + layer * layer_stride_; }
+
+ private:
+  friend class Engine;
+  std::shared_ptr<const std::vector<float>> owner_;
+  const float* keys_ = nullptr;
+  const float* values_ = nullptr;
+  int64_t layer_stride_ = 0;
+  int positions_ = 0;
+};
+
+// Rows for the decoder. Each is one token of one hypothesis and sees the tokens before it: by
+// their slots in the cache of keys and values, where its own will be written to the last one.
+// All rows are written before any is read, so that consecutive tokens of one target may be decoded
+// in one step (teacher forcing) as well as one by one.
+struct Step {
+  struct Sentence {
+    const Memory* memory;
+    int rows;
+  };
+  std::span<const int32_t> tokens;     // [rows]
+  std::span<const int32_t> positions;  // [rows]: tokens that each row sees, itself included
+  const int32_t* slots = nullptr;      // [rows, slot_stride]
+  int64_t slot_stride = 0;
+  int32_t slot_count = 0;               // all slots are less than this
+  std::span<const Sentence> sentences;  // rows of one sentence stand together, in this order
+  // If not null, [rows, attention_stride]: each row's attention to its source in this layer, as
+  // the mean of the heads.
+  float* attention = nullptr;
+  int64_t attention_stride = 0;
+  int attention_layer = 0;
+};
+
+// One model at work in one thread: scratch memory and the cache of keys and values around shared
+// weights. Every method takes the team that shares its products, or null. A row's result does not
+// depend on the other rows, bit for bit.
+class Engine {
+ public:
+  explicit Engine(std::shared_ptr<const Weights> weights);
+
+  const Weights& weights() const { return *weights_; }
+
+  // Encodes sentences, each ending in </s>. REQUIRES: none is empty or longer than max_positions,
+  // and all ids exist.
+  std::vector<Memory> encode(std::span<const std::span<const int32_t>> sources, Team* team);
+  // The decoder stack's output for each row.
+  Rows decode(const Step& step, Team* team);
+  // logits [count, vocabulary] of rows [first, first + count).
+  void project(const Rows& hidden, int64_t first, int64_t count, float* logits, Team* team) const;
+
+  // The stack's output before it becomes keys and values: [all tokens, width].
+  Rows encode_rows(std::span<const std::span<const int32_t>> sources, Team* team);
+
+ private:
+  class EncoderBlocks;
+  class DecoderBlocks;
+
+  Rows product(const PackedMatrix& matrix, const Rows& x, Team* team);
+  Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team);
+  float* wide(int64_t rows, int64_t columns);
+  std::shared_ptr<std::vector<float>> memory_buffer(int64_t size);
+
+  std::shared_ptr<const Weights> weights_;
+  kernels::Heads heads_;
+  float scale_;  // of attention scores
+  std::unique_ptr<RowPool> pool_;
+  std::vector<float> wide_;                                   // qkv or a feed-forward's inner layer
+  std::vector<float> transposed_;                             // keys of one sentence
+  std::vector<float> probabilities_;                          // of one sentence's attention
+  std::vector<int32_t> places_;                               // of each row in its sentence
+  std::vector<std::vector<float>> cache_;                     // per layer [slots, key | value]
+  std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
+};
+
+}  // namespace residual::decode

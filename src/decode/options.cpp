@@ -1,0 +1,50 @@
+#include "decode/options.h"
+
+#include "base/error.h"
+#include "kernels/vocabulary.h"
+
+namespace residual::decode {
+
+void fields(ConfigVisitor& visit, Sampling& s) {
+  visit("is_on", s.is_on, "draw tokens at random instead of taking the likeliest");
+  visit("top_k", s.top_k, "only from the k likeliest tokens; 0: all", {.min = 0});
+  visit("top_p", s.top_p, "only from the fewest tokens whose probabilities sum to p",
+        {.min = 0, .max = 1});
+  visit("temperature", s.temperature, "divides logits before drawing", {.min = 0.01});
+  visit("seed", s.seed, "of the random numbers");
+}
+
+void fields(ConfigVisitor& visit, SearchOptions& o) {
+  visit("beam", o.beam, "hypotheses kept per sentence; 1: greedy", {.min = 1});
+  visit("n_best", o.n_best, "translations given per sentence", {.min = 1});
+  visit("length_penalty", o.length_penalty, "scores are divided by length to this power");
+  visit("word_penalty", o.word_penalty, "subtracted from the log-probability for each token");
+  visit("min_length", o.min_length, "tokens before </s>, at least", {.min = 0});
+  visit("max_length_factor", o.max_length_factor,
+        "at most factor * source length + offset tokens before </s>", {.min = 0});
+  visit("max_length_offset", o.max_length_offset, "see max_length_factor", {.min = 0});
+  visit.choice("stop", o.stop, {"full", "bound", "first"},
+               "when a search ends: all of the beam ended, none can improve, n_best ended");
+  visit("no_repeat_ngram", o.no_repeat_ngram, "no n tokens in a row come twice; 0: they may",
+        {.min = 0});
+  visit("unk_penalty", o.unk_penalty, "subtracted from the log-probability of <unk>");
+  visit("forbid_unk", o.forbid_unk, "never give <unk>");
+  visit.table("sampling", o.sampling, "draw tokens at random");
+  visit("with_attention", o.with_attention, "also give each token's attention to the source");
+  visit("attention_layer", o.attention_layer, "decoder layer it is taken from, 0: the last",
+        {.min = 0});
+}
+
+void check(const SearchOptions& o) {
+  constexpr int64_t kWidest = (kernels::kMostBest - 3) / 2;  // 2 candidates each, 3 forbidden ids
+  require(o.beam >= 1 && o.beam <= kWidest, "beam must be from 1 to {}, is {}", kWidest, o.beam);
+  require(o.n_best >= 1 && o.n_best <= o.beam,
+          "n_best is {}, but a beam of {} gives from 1 to {} translations", o.n_best, o.beam,
+          o.beam);
+  require(o.sampling.temperature > 0, "temperature must be greater than 0, is {}",
+          o.sampling.temperature);
+  require(o.sampling.top_p > 0 && o.sampling.top_p <= 1, "top_p must be in (0, 1], is {}",
+          o.sampling.top_p);
+}
+
+}  // namespace residual::decode

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/config.h"
+
+namespace residual::decode {
+
+// When the search for one sentence ends.
+//   full   as many hypotheses as the beam is wide have ended, as in fairseq
+//   bound  no live hypothesis can still come among the n best: same n best translations as an
+//          endless search of this beam, usually sooner than `full`
+//   first  n_best hypotheses have ended
+enum class Stop { full, bound, first };
+
+// Tokens drawn at random instead of the likeliest: `beam` independent draws per sentence. They are
+// a function of the seed and the sentence's tokens alone.
+struct Sampling {
+  bool is_on = false;
+  int64_t top_k = 0;       // only the k likeliest tokens; 0: all
+  double top_p = 1;        // only the fewest tokens whose probabilities sum to p
+  double temperature = 1;  // divides logits before drawing; scores remain the model's own
+  int64_t seed = 1;
+};
+
+// The search. A hypothesis y_1 ... y_n (y_n = </s>) of a source of S tokens, </s> included, ends
+// with the score
+//
+//   (sum_i log p(y_i | y_1 ... y_{i-1}, source) - word_penalty * n) / n^length_penalty
+//
+// Marian calls length_penalty `normalize`; fairseq has no word penalty. With fairseq's values, the
+// hypotheses and scores are fairseq's.
+struct SearchOptions {
+  int64_t beam = 5;  // 1: greedy
+  int64_t n_best = 1;
+  double length_penalty = 1;
+  double word_penalty = 0;
+  int64_t min_length = 1;         // tokens before </s>
+  double max_length_factor = 2;   // at most int(factor * S + offset) tokens before </s>. S is the
+  double max_length_offset = 10;  // sentence's own, where fairseq takes that of its batch's longest
+  Stop stop = Stop::full;
+  int64_t no_repeat_ngram = 0;  // no n tokens in a row come twice; 0: they may
+  double unk_penalty = 0;       // subtracted from the log-probability of <unk>
+  bool forbid_unk = false;
+  Sampling sampling;
+  bool with_attention = false;
+  int64_t attention_layer = 0;  // of the decoder, counted from the top
+};
+
+void fields(ConfigVisitor& visit, Sampling& sampling);
+void fields(ConfigVisitor& visit, SearchOptions& options);
+
+// Fails unless the numbers fit each other.
+void check(const SearchOptions& options);
+
+}  // namespace residual::decode

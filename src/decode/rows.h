@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kernels/rows.h"
+
+// The arithmetic on which residual schemes decode: rows of floats in buffers that are used again
+// as soon as nobody holds them, so that the few a stack needs stay in the cache.
+namespace residual::decode {
+
+class RowPool;
+
+// A matrix [rows, width] in a buffer of a pool; copies share it. Like its pool, it belongs to one
+// thread.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(const Rows& other) : buffer_(other.buffer_) { hold(); }
+  Rows(Rows&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  Rows& operator=(Rows other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~Rows() { release(); }
+
+  float* data() const { return buffer_->data.get(); }
+  int64_t rows() const { return buffer_->rows; }
+  int64_t width() const;
+  int64_t size() const { return rows() * width(); }
+  bool is_shared() const { return buffer_->holders > 1; }
+  Rows like() const;  // another matrix of this shape, contents undefined
+
+ private:
+  friend class RowPool;
+  struct Buffer {
+    RowPool* pool;
+    std::unique_ptr<float[]> data;
+    int64_t capacity = 0;
+    int64_t rows = 0;
+    int holders = 0;
+  };
+  explicit Rows(Buffer* buffer) : buffer_(buffer) { hold(); }
+  void hold() const {
+    if (buffer_ != nullptr) ++buffer_->holders;
+  }
+  void release();
+
+  Buffer* buffer_ = nullptr;
+};
+
+// Must outlive the matrices it gave.
+class RowPool {
+ public:
+  explicit RowPool(int64_t width) : width_(width) {}
+  RowPool(const RowPool&) = delete;
+  RowPool& operator=(const RowPool&) = delete;
+
+  Rows take(int64_t rows);
+  int64_t width() const { return width_; }
+
+ private:
+  friend class Rows;
+  int64_t width_;
+  std::vector<std::unique_ptr<Rows::Buffer>> all_;
+  std::vector<Rows::Buffer*> free_;  // the one used last is taken first
+};
+
+inline int64_t Rows::width() const { return buffer_->pool->width(); }
+inline Rows Rows::like() const { return buffer_->pool->take(rows()); }
+inline void Rows::release() {
+  if (buffer_ != nullptr && --buffer_->holders == 0) buffer_->pool->free_.push_back(buffer_);
+}
+
+// What schemes::Scheme asks of an arithmetic. Parameters are found by their name within the stack;
+// they must outlive the scheme.
+class RowArithmetic {
+ public:
+  using Tensor = Rows;
+  using Find = std::function<std::span<const float>(const std::string& name)>;
+
+  struct Vector {
+    const float* values;
+  };
+  struct Scalar {
+    float value;
+  };
+  class Norm {
+   public:
+    explicit Norm(const kernels::Norm& norm) : norm_(norm) {}
+
+    Rows operator()(const Rows& x) const;
+    // f's buffer becomes the result's if nobody else holds it.
+    Rows add(const Rows& x, Rows f) const;
+    std::tuple<Rows, Rows> add_both(const Rows& x, const Rows& d, Rows f, double eta) const;
+
+   private:
+    kernels::Norm norm_;
+  };
+
+  explicit RowArithmetic(Find find) : find_(std::move(find)) {}
+
+  Norm norm(const std::string& name, double epsilon) {
+    return Norm({find_(name + ".weight").data(), find_(name + ".bias").data(),
+                 static_cast<float>(epsilon)});
+  }
+  Vector vector(const std::string& name, double /*value*/) { return {find_(name).data()}; }
+  Scalar scalar(const std::string& name, double /*value*/) { return {find_(name)[0]}; }
+
+ private:
+  Find find_;
+};
+
+Rows add(const Rows& x, Rows f);
+Rows add(const Rows& x, double c, Rows f);
+Rows add(const Rows& x, RowArithmetic::Scalar c, Rows f);
+Rows scale(const Rows& x, double c);
+Rows scale(RowArithmetic::Scalar c, const Rows& x);
+Rows scale(RowArithmetic::Vector w, const Rows& x);
+// Only calibration before training calls these.
+double variance(const Rows& x);
+void assign(RowArithmetic::Vector w, double c);
+
+}  // namespace residual::decode

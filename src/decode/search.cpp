@@ -1,0 +1,398 @@
+#include "decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "text/vocabulary.h"
+
+namespace residual::decode {
+namespace {
+
+constexpr int32_t kEos = text::Vocabulary::kEos;
+
+uint64_t key_of(const std::vector<int32_t>& tokens) {
+  return checksum({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int32_t)});
+}
+
+void check_ids(const std::vector<int32_t>& ids, int64_t vocabulary, const char* side) {
+  for (const int32_t id : ids) {
+    require(id >= 0 && id < vocabulary, "{} id {} is not in the vocabulary of {}", side, id,
+            vocabulary);
+  }
+}
+
+template <class T>
+void grow(std::vector<T>& buffer, int64_t size) {
+  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
+}
+
+}  // namespace
+
+struct Search::Sentence {
+  Request request;
+  std::vector<Memory> memories;  // by model
+  int64_t max_length = 0;
+  int64_t length = 0;     // tokens decoded so far
+  int first_row = 0;      // of its hypotheses, in this step
+  bool is_split = false;  // the first hypothesis has become several
+  std::vector<Live> live;
+  std::vector<Hypothesis> finished;
+};
+
+struct Search::Candidate {
+  double score;
+  int hypothesis;  // index among the sentence's live ones
+  int rank;        // among that hypothesis's candidates
+  int32_t draw;
+  Choice choice;
+};
+
+Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
+               const SearchOptions& options)
+    : options_(options),
+      vocabulary_(models.at(0)->config().target_vocabulary),
+      max_positions_(models[0]->config().max_positions),
+      chooser_(vocabulary_, options.unk_penalty) {
+  check(options);
+  for (const auto& model : models) {
+    const auto& config = model->config();
+    require(
+        config.target_vocabulary == vocabulary_ &&
+            config.source_vocabulary == models[0]->config().source_vocabulary,
+        "an ensemble's models must share their vocabularies; they have {} and {} target symbols",
+        vocabulary_, config.target_vocabulary);
+    require(options.attention_layer < config.decoder_layers,
+            "attention is wanted of layer {} from the top, the decoder has {}",
+            options.attention_layer, config.decoder_layers);
+    max_positions_ = std::min(max_positions_, config.max_positions);
+    engines_.emplace_back(model);
+  }
+}
+
+Search::~Search() = default;
+
+int64_t Search::sentences() const { return static_cast<int64_t>(sentences_.size()); }
+
+int64_t Search::source_tokens() const {
+  int64_t tokens = 0;
+  for (const auto& s : sentences_) tokens += static_cast<int64_t>(s.request.source.size());
+  return tokens;
+}
+
+void Search::add(std::vector<Request> requests, Team* team) {
+  std::vector<std::span<const int32_t>> sources;
+  for (const auto& request : requests) {
+    const auto length = static_cast<int64_t>(request.source.size());
+    require(length > 0 && length <= max_positions_,
+            "a source has {} tokens, the model takes from 1 to {}", length, max_positions_);
+    require(static_cast<int64_t>(request.prefix.size()) < max_positions_,
+            "a prefix has {} tokens, the model takes up to {}", request.prefix.size(),
+            max_positions_ - 1);
+    require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
+    check_ids(request.source, engines_[0].weights().config().source_vocabulary, "source");
+    check_ids(request.prefix, vocabulary_, "prefix");
+    sources.emplace_back(request.source);
+  }
+  const size_t first = sentences_.size();
+  for (auto& engine : engines_) {
+    const std::vector<Memory> memories = engine.encode(sources, team);
+    sentences_.resize(first + requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      sentences_[first + i].memories.push_back(memories[i]);
+    }
+  }
+  grow(paths_, (rows_ + static_cast<int64_t>(requests.size())) * path_stride_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Sentence& s = sentences_[first + i];
+    s.request = std::move(requests[i]);
+    const double wanted =
+        options_.max_length_factor * static_cast<double>(s.request.source.size()) +
+        options_.max_length_offset;
+    s.max_length = std::max(static_cast<int64_t>(std::min(wanted, 1e9)),
+                            static_cast<int64_t>(s.request.prefix.size()));
+    s.max_length = std::min(s.max_length, max_positions_ - 1);
+    const int32_t root = tree_.add(HypothesisTree::kNone, kEos, 0);
+    s.live.reserve(options_.beam);
+    s.live.push_back({root, 0});
+    paths_[rows_++ * path_stride_] = root;
+  }
+}
+
+void Search::step(const Done& done, Team* team) {
+  if (sentences_.empty()) return;
+  prepare_rows();
+  compute_logits(team);
+  next_rows_ = 0;
+  for (auto& sentence : sentences_) advance(sentence);
+  std::swap(paths_, next_paths_);
+  path_stride_ = next_path_stride_;
+  rows_ = next_rows_;
+
+  size_t kept = 0;
+  for (auto& sentence : sentences_) {
+    if (sentence.live.empty()) {
+      done(sentence.request.id, take_best(sentence));
+    } else {
+      std::swap(sentences_[kept++], sentence);
+    }
+  }
+  sentences_.resize(kept);
+}
+
+void Search::prepare_rows() {
+  tokens_.clear();
+  positions_.clear();
+  int64_t longest = 0, longest_source = 0;
+  for (auto& s : sentences_) {
+    s.first_row = static_cast<int>(tokens_.size());
+    for (const auto& live : s.live) {
+      tokens_.push_back(tree_[live.node].token);
+      positions_.push_back(static_cast<int32_t>(s.length + 1));
+    }
+    longest = std::max(longest, s.length + 2);
+    longest_source = std::max(longest_source, static_cast<int64_t>(s.request.source.size()));
+  }
+  next_path_stride_ = path_stride_;
+  while (next_path_stride_ < longest) next_path_stride_ *= 2;
+  grow(next_paths_, static_cast<int64_t>(sentences_.size()) * options_.beam * next_path_stride_);
+  grow(logits_, rows_ * vocabulary_);
+  if (engines_.size() > 1) grow(other_logits_, rows_ * vocabulary_);
+  if (options_.with_attention) {
+    attention_stride_ = longest_source;
+    grow(attention_, rows_ * attention_stride_);
+    grow(other_attention_, rows_ * attention_stride_);
+  }
+}
+
+void Search::compute_logits(Team* team) {
+  for (size_t m = 0; m < engines_.size(); ++m) {
+    groups_.clear();
+    for (const auto& s : sentences_) {
+      groups_.push_back({&s.memories[m], static_cast<int>(s.live.size())});
+    }
+    Step step = {.tokens = tokens_,
+                 .positions = positions_,
+                 .slots = paths_.data(),
+                 .slot_stride = path_stride_,
+                 .slot_count = tree_.size(),
+                 .sentences = groups_};
+    if (options_.with_attention) {
+      step.attention = (m == 0 ? attention_ : other_attention_).data();
+      step.attention_stride = attention_stride_;
+      const auto layers = engines_[m].weights().config().decoder_layers;
+      step.attention_layer = static_cast<int>(layers - 1 - options_.attention_layer);
+    }
+    const Rows hidden = engines_[m].decode(step, team);
+    engines_[m].project(hidden, 0, rows_, (m == 0 ? logits_ : other_logits_).data(), team);
+    if (engines_.size() > 1) combine(rows_, m);
+  }
+}
+
+// Brings the m-th model's output into logits_, which then are logarithms of the mean probability
+// of models 0 ... m.
+void Search::combine(int64_t rows, size_t m) {
+  float* mine = (m == 0 ? logits_ : other_logits_).data();
+  kernels::log_softmax(mine, rows, vocabulary_, mine);
+  if (m == 0) return;
+  const auto share = static_cast<float>(1.0 / static_cast<double>(m + 1));
+  for (int64_t i = 0; i < rows * vocabulary_; ++i) {
+    const float mean = (1 - share) * std::exp(logits_[i]) + share * std::exp(mine[i]);
+    logits_[i] = std::log(mean);
+  }
+  if (!options_.with_attention) return;
+  for (int64_t i = 0; i < rows * attention_stride_; ++i) {
+    attention_[i] = (1 - share) * attention_[i] + share * other_attention_[i];
+  }
+}
+
+void Search::advance(Sentence& s) {
+  candidates_.clear();
+  if (s.length < static_cast<int64_t>(s.request.prefix.size())) {
+    follow_prefix(s);
+  } else if (s.length >= s.max_length) {
+    end_all(s);
+  } else if (options_.sampling.is_on) {
+    sample(s);
+  } else {
+    search(s);
+  }
+  select(s);
+}
+
+void Search::follow_prefix(Sentence& s) {
+  const float* logits = logits_.data() + s.first_row * vocabulary_;
+  const Choice choice = chooser_.given(logits, s.request.prefix[s.length]);
+  candidates_.push_back({choice.log_probability, 0, 0, 0, choice});
+}
+
+void Search::end_all(Sentence& s) {
+  for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
+    const Choice choice = chooser_.given(logits_.data() + (s.first_row + h) * vocabulary_, kEos);
+    const double score = tree_[s.live[h].node].score + choice.log_probability;
+    candidates_.push_back({score, h, 0, s.live[h].draw, choice});
+  }
+  std::ranges::stable_sort(candidates_, std::greater<>(), &Candidate::score);
+}
+
+void Search::sample(Sentence& s) {
+  const Random random(static_cast<uint64_t>(options_.sampling.seed), key_of(s.request.source));
+  const auto draw = [&](int h, int32_t number) {
+    const auto position = static_cast<uint64_t>(s.length * options_.beam + number);
+    // The first hypothesis stands for all draws, and drawing overwrites: a copy each.
+    const float* row = logits_.data() + (s.first_row + h) * vocabulary_;
+    drawn_.assign(row, row + vocabulary_);
+    const Choice choice =
+        chooser_.draw(drawn_.data(), options_.sampling, forbidden(s, h), random.uniform(position));
+    candidates_.push_back(
+        {tree_[s.live[h].node].score + choice.log_probability, h, 0, number, choice});
+  };
+  for (int h = 0; s.is_split && h < static_cast<int>(s.live.size()); ++h) draw(h, s.live[h].draw);
+  for (int32_t number = 0; !s.is_split && number < options_.beam; ++number) draw(0, number);
+  s.is_split = true;
+}
+
+void Search::search(Sentence& s) {
+  const int64_t wanted = 2 * options_.beam;
+  for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
+    const double sum = tree_[s.live[h].node].score;
+    float* logits = logits_.data() + (s.first_row + h) * vocabulary_;
+    int rank = 0;
+    for (const Choice& choice : chooser_.likeliest(logits, wanted, forbidden(s, h))) {
+      candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
+    }
+  }
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return a.hypothesis != b.hypothesis ? a.hypothesis < b.hypothesis : a.rank < b.rank;
+  };
+  const auto kept = std::min<size_t>(wanted, candidates_.size());
+  std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(), better);
+  candidates_.resize(kept);
+}
+
+std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
+  forbidden_.assign({text::Vocabulary::kPad});
+  if (s.length < options_.min_length) forbidden_.push_back(kEos);
+  if (options_.forbid_unk) forbidden_.push_back(text::Vocabulary::kUnk);
+  // Tokens that would complete n tokens in a row which have been there before.
+  const int64_t n = options_.no_repeat_ngram;
+  const int32_t* path = paths_.data() + (s.first_row + h) * path_stride_ + 1;  // after the root
+  for (int64_t end = n - 1; n > 0 && end < s.length; ++end) {
+    const auto same = [&](int64_t back) {
+      return tree_[path[end - back]].token == tree_[path[s.length - back]].token;
+    };
+    bool is_repeat = true;
+    for (int64_t back = 1; back < n && is_repeat; ++back) is_repeat = same(back);
+    if (is_repeat) forbidden_.push_back(tree_[path[end]].token);
+  }
+  return forbidden_;
+}
+
+// fairseq's rule: candidates that end are finished if they are among the best `beam` of all; of
+// the others, the best `beam` live on.
+void Search::select(Sentence& s) {
+  for (int64_t rank = 0; rank < static_cast<int64_t>(candidates_.size()); ++rank) {
+    if (candidates_[rank].choice.token == kEos && rank < options_.beam) {
+      finish(s, candidates_[rank]);
+    }
+  }
+  std::swap(parents_, s.live);
+  s.live.clear();
+  for (const auto& candidate : candidates_) {
+    if (has_ended(s) || static_cast<int64_t>(s.live.size()) == options_.beam) break;
+    if (candidate.choice.token != kEos) extend(s, candidate);
+  }
+  for (const auto& parent : parents_) tree_.release(parent.node);
+  ++s.length;
+}
+
+void Search::extend(Sentence& s, const Candidate& c) {
+  const int32_t node =
+      tree_.add(parents_[c.hypothesis].node, c.choice.token, c.choice.log_probability);
+  s.live.push_back({node, c.draw});
+  const int32_t* path = paths_.data() + (s.first_row + c.hypothesis) * path_stride_;
+  int32_t* next = next_paths_.data() + next_rows_++ * next_path_stride_;
+  std::copy_n(path, s.length + 1, next);
+  next[s.length + 1] = node;
+  if (!options_.with_attention) return;
+  grow(node_attention_, tree_.size());
+  const float* attention = attention_.data() + (s.first_row + c.hypothesis) * attention_stride_;
+  node_attention_[node].assign(attention, attention + s.request.source.size());
+}
+
+void Search::finish(Sentence& s, const Candidate& c) {
+  if (static_cast<int64_t>(s.finished.size()) == options_.beam) return;
+  Hypothesis& h = s.finished.emplace_back();
+  h.score = normalised(c.score, s.length + 1);
+  h.tokens.assign(s.length + 1, kEos);
+  h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
+  if (options_.with_attention) {
+    const float* attention = attention_.data() + (s.first_row + c.hypothesis) * attention_stride_;
+    h.attention.resize(s.length + 1);
+    h.attention[s.length].assign(attention, attention + s.request.source.size());
+  }
+  int32_t node = s.live[c.hypothesis].node;
+  for (int64_t i = s.length - 1; i >= 0; --i, node = tree_[node].parent) {
+    h.tokens[i] = tree_[node].token;
+    h.log_probabilities[i] = tree_[node].log_probability;
+    if (options_.with_attention) h.attention[i] = node_attention_[node];
+  }
+}
+
+bool Search::has_ended(const Sentence& s) const {
+  const auto finished = static_cast<int64_t>(s.finished.size());
+  if (finished == options_.beam || s.length >= s.max_length) return true;
+  if (options_.sampling.is_on || options_.stop == Stop::full || finished < options_.n_best) {
+    return false;
+  }
+  if (options_.stop == Stop::first) return true;
+  std::vector<double> scores;
+  for (const auto& hypothesis : s.finished) scores.push_back(hypothesis.score);
+  std::ranges::nth_element(scores, scores.begin() + options_.n_best - 1, std::greater<>());
+  return scores[options_.n_best - 1] >= best_possible(s);
+}
+
+double Search::normalised(double sum, int64_t length) const {
+  const auto n = static_cast<double>(length);
+  return (sum - options_.word_penalty * n) / std::pow(n, options_.length_penalty);
+}
+
+// No descendant of a candidate that lives on can score more than this: its log-probability can
+// only fall, and its length is anything between the present and the longest.
+double Search::best_possible(const Sentence& s) const {
+  const auto lives = [](const Candidate& c) { return c.choice.token != kEos; };
+  const auto best = std::ranges::find_if(candidates_, lives);
+  if (best == candidates_.end()) return -std::numeric_limits<double>::infinity();
+  const auto shortest = static_cast<double>(s.length + 2);
+  const auto longest = static_cast<double>(s.max_length + 1);
+  const auto bound = [&](double term, double power) {
+    return std::max(term * std::pow(shortest, power), term * std::pow(longest, power));
+  };
+  return bound(best->score, -options_.length_penalty) +
+         bound(-options_.word_penalty, 1 - options_.length_penalty);
+}
+
+std::vector<Hypothesis> Search::take_best(Sentence& s) const {
+  std::ranges::stable_sort(s.finished, std::greater<>(), &Hypothesis::score);
+  if (static_cast<int64_t>(s.finished.size()) > options_.n_best) {
+    s.finished.resize(options_.n_best);
+  }
+  return std::move(s.finished);
+}
+
+std::vector<std::vector<Hypothesis>> search_all(Search& search, std::vector<Request> requests,
+                                                Team* team) {
+  std::vector<std::vector<Hypothesis>> results(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].id = i;
+  search.add(std::move(requests), team);
+  while (search.sentences() > 0) {
+    search.step([&](uint64_t id, std::vector<Hypothesis> h) { results[id] = std::move(h); }, team);
+  }
+  return results;
+}
+
+}  // namespace residual::decode

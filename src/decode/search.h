@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "decode/choose.h"
+#include "decode/engine.h"
+#include "decode/hypothesis_tree.h"
+#include "decode/options.h"
+
+namespace residual::decode {
+
+// A sentence to translate.
+struct Request {
+  uint64_t id = 0;              // given back with the result
+  std::vector<int32_t> source;  // ends in </s>
+  std::vector<int32_t> prefix;  // tokens that every translation begins with
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens;                // the last one is </s>
+  std::vector<float> log_probabilities;       // of each token
+  std::vector<std::vector<float>> attention;  // [tokens][source tokens], if wanted
+  double score = 0;
+};
+
+// Finished hypotheses, best first; at most n_best.
+using Done = std::function<void(uint64_t id, std::vector<Hypothesis> hypotheses)>;
+
+// Beam search (or sampling) for any number of sentences at once, in one thread. Sentences may come
+// and go at any step: each has its own number of tokens and takes rows for its live hypotheses
+// only. What becomes of a sentence does not depend on its company, to the last bit.
+//
+// Several models that share a vocabulary decide together: by the mean of their probabilities.
+class Search {
+ public:
+  Search(const std::vector<std::shared_ptr<const Weights>>& models, const SearchOptions& options);
+  ~Search();
+
+  // Encodes sentences; the next step() begins them. Errors name a source that is empty, too long
+  // or has ids that do not exist.
+  void add(std::vector<Request> requests, Team* team = nullptr);
+  // One token more for every live hypothesis. Calls `done` for each sentence that ends.
+  void step(const Done& done, Team* team = nullptr);
+
+  int64_t sentences() const;
+  int64_t source_tokens() const;  // of the live sentences
+
+ private:
+  struct Sentence;
+  struct Candidate;
+  struct Live {
+    int32_t node;
+    int32_t draw;  // which of the independent draws, when sampling
+  };
+
+  void prepare_rows();
+  void compute_logits(Team* team);
+  void combine(int64_t rows, size_t m);
+  void advance(Sentence& sentence);
+  // Each gives candidates_, best first, for one way of choosing tokens.
+  void follow_prefix(Sentence& sentence);
+  void end_all(Sentence& sentence);
+  void sample(Sentence& sentence);
+  void search(Sentence& sentence);
+  std::span<const int32_t> forbidden(const Sentence& sentence, int row);
+  void select(Sentence& sentence);
+  void extend(Sentence& sentence, const Candidate& candidate);
+  void finish(Sentence& sentence, const Candidate& candidate);
+  bool has_ended(const Sentence& sentence) const;
+  double normalised(double sum, int64_t length) const;
+  double best_possible(const Sentence& sentence) const;
+  std::vector<Hypothesis> take_best(Sentence& sentence) const;
+
+  SearchOptions options_;
+  std::vector<Engine> engines_;
+  int64_t vocabulary_, max_positions_;
+  Chooser chooser_;
+  HypothesisTree tree_;
+  std::vector<std::vector<float>> node_attention_;  // by node, if wanted
+  std::vector<Sentence> sentences_;
+
+  // The rows of a step: hypotheses of the sentences in their order.
+  std::vector<int32_t> tokens_, positions_;
+  std::vector<int32_t> paths_, next_paths_;  // [rows, stride]: nodes from the root on
+  int64_t path_stride_ = 64, next_path_stride_ = 64;
+  int64_t rows_ = 0, next_rows_ = 0;
+  std::vector<Step::Sentence> groups_;
+  std::vector<float> logits_, other_logits_;        // [rows, vocabulary]
+  std::vector<float> attention_, other_attention_;  // [rows, attention_stride_]
+  int64_t attention_stride_ = 0;
+
+  // What is known of one sentence while it advances.
+  std::vector<Candidate> candidates_;  // best first
+  std::vector<Live> parents_;          // its hypotheses before the step
+  std::vector<int32_t> forbidden_;
+  std::vector<float> drawn_;  // a copy of a row of logits
+};
+
+// All of them at once, in one thread; results in the order of the requests.
+std::vector<std::vector<Hypothesis>> search_all(Search& search, std::vector<Request> requests,
+                                                Team* team = nullptr);
+
+}  // namespace residual::decode

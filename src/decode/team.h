@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "kernels/matrix.h"
+
+namespace residual::decode {
+
+// Threads that share the work of single products, for when there are fewer sentences than cores.
+// A decoding step has dozens of products of a few microseconds each, so the threads wait for the
+// next one by looking, and only fall asleep after a while without any.
+class Team {
+ public:
+  // The calling thread is one of them.
+  explicit Team(int threads);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const { return static_cast<int>(helpers_.size()) + 1; }
+
+  // Calls task(member) for all members at once, member 0 in the calling thread, and returns when
+  // all are done. One caller at a time; task must not throw.
+  template <class Task>
+  void run(const Task& task) {
+    run_erased([](const void* t, int member) { (*static_cast<const Task*>(t))(member); }, &task);
+  }
+
+ private:
+  using Call = void (*)(const void* task, int member);
+  void run_erased(Call call, const void* task);
+  void help(int member);
+
+  Call call_ = nullptr;
+  const void* task_ = nullptr;
+  // Apart from each other: one side spins on each.
+  alignas(64) std::atomic<uint32_t> round_ = 0;
+  alignas(64) std::atomic<uint32_t> working_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::vector<std::thread> helpers_;
+};
+
+// The product, its columns shared out among the team's members; alone if `team` is null. Either
+// way the result is the same, bit for bit.
+void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team);
+
+}  // namespace residual::decode

@@ -1,0 +1,218 @@
+#include "decode/weights.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "model/parameters.h"
+#include "model/positions.h"
+#include "schemes/registry.h"
+
+namespace residual::decode {
+namespace {
+
+using schemes::Side;
+
+// Gives back the memory of mapped pages that lie wholly in `bytes`; they can be read again.
+void drop_pages(std::span<const std::byte> bytes) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+// Tensors of a file as Values. Those that are not float32 or not aligned are converted and kept.
+class FileValues {
+ public:
+  explicit FileValues(std::shared_ptr<const model::Directory> directory)
+      : directory_(std::move(directory)) {}
+
+  Values find(const std::string& name) {
+    const auto& tensor = directory_->weights().at(name);
+    if (tensor.dtype == model::Dtype::i8) {
+      const auto& scales = directory_->weights().at(name + ".scale");
+      require(scales.shape == std::vector<int64_t>{tensor.shape.at(0)},
+              "{}: {} has shape [{}], expected one scale per row of {}",
+              directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
+      return {.quantized = tensor.values<int8_t>(), .scales = scales.values<float>()};
+    }
+    const bool in_place = tensor.dtype == model::Dtype::f32 &&
+                          reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+    if (in_place) return {.numbers = tensor.values<float>(), .is_mapped = true};
+    converted_.push_back(tensor.to_float());
+    return {.numbers = converted_.back()};
+  }
+
+ private:
+  std::shared_ptr<const model::Directory> directory_;
+  std::deque<std::vector<float>> converted_;
+};
+
+}  // namespace
+
+EmbeddingTable::EmbeddingTable(const Values& values, int64_t width, Precision precision)
+    : values_(values), width_(width), rounded_(precision == Precision::int8) {}
+
+void EmbeddingTable::embed(const int32_t* ids, const int32_t* places, int64_t rows,
+                           const float* positions, float* y) const {
+  const float factor = std::sqrt(static_cast<float>(width_));
+  if (!rounded_ && !values_.is_quantized()) {
+    const kernels::Embedding table = {values_.numbers.data(), positions, factor, width_};
+    kernels::embed(table, ids, places, rows, y);
+    return;
+  }
+  std::vector<int8_t> rounded(static_cast<size_t>(width_));
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t at = ids[i] * width_;
+    const int8_t* q = rounded.data();
+    float scale = 0;
+    if (values_.is_quantized()) {
+      q = values_.quantized.data() + at;
+      scale = values_.scales[ids[i]];
+    } else {
+      const float* row = values_.numbers.data() + at;
+      kernels::quantize(row, 1, static_cast<int>(width_), rounded.data(), &scale);
+    }
+    const float* position = positions + places[i] * width_;
+    for (int64_t j = 0; j < width_; ++j) {
+      y[i * width_ + j] = factor * (scale * static_cast<float>(q[j])) + position[j];
+    }
+  }
+}
+
+// Collects what there is to pack, then packs the largest first on all threads.
+class Weights::Packer {
+ public:
+  Packer(const Find& find, Precision precision) : find_(find), precision_(precision) {}
+
+  // Rows [first, first + out) of the matrix `name`.weight and of its bias.
+  void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
+    add(into, find_(name + ".weight"), find_(name + ".bias").numbers.data(), in, first, out);
+  }
+  void matrix(PackedMatrix& into, const Values& values, int64_t in, int64_t out) {
+    add(into, values, nullptr, in, 0, out);
+  }
+  void other(std::function<void()> work, int64_t size) { tasks_.push_back({size, work}); }
+
+  void run() {
+    std::ranges::stable_sort(tasks_, std::greater<>(), &Task::size);
+    parallel_for(static_cast<int64_t>(tasks_.size()), 1,
+                 [&](int64_t begin, int64_t) { tasks_[begin].work(); });
+  }
+
+ private:
+  struct Task {
+    int64_t size;
+    std::function<void()> work;
+  };
+
+  void add(PackedMatrix& into, const Values& v, const float* bias, int64_t in, int64_t first,
+           int64_t out) {
+    const float* const part = bias == nullptr ? nullptr : bias + first;
+    const auto pack = [&into, v, part, in, first, out, this] {
+      const int64_t begin = first * in;
+      const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
+      if (v.is_quantized()) {
+        into =
+            PackedMatrix(v.quantized.data() + begin, v.scales.data() + first, part, rows, columns);
+      } else {
+        const auto numbers = v.numbers.subspan(begin, out * in);
+        into = PackedMatrix(numbers.data(), part, rows, columns, precision_);
+        if (v.is_mapped) drop_pages(std::as_bytes(numbers));
+      }
+    };
+    tasks_.push_back({out * in, pack});
+  }
+
+  const Find& find_;
+  Precision precision_;
+  std::vector<Task> tasks_;
+};
+
+Weights::Weights(const model::Config& config, const Find& find, Precision precision,
+                 std::shared_ptr<const void> owner)
+    : config_(config), owner_(std::move(owner)) {
+  const int64_t d = config.width;
+  Packer packer(find, precision);
+  packer.matrix(output_, find(model::output_embedding(config)), d, config.target_vocabulary);
+  for (const Side side : {Side::encoder, Side::decoder}) {
+    StackWeights& stack = side == Side::encoder ? encoder_ : decoder_;
+    const schemes::Stack shape = model::stack(config, side);
+    const std::string table =
+        side == Side::encoder ? model::source_embedding(config) : model::target_embedding(config);
+    stack.embedding = EmbeddingTable(find(table), d, precision);
+    stack.layers.resize(shape.layers);
+    for (int l = 0; l < shape.layers; ++l) {
+      LayerWeights& layer = stack.layers[l];
+      const auto name = [&](int place, const char* matrix) {
+        const int block = l * shape.blocks_per_layer + place;
+        return fmt::format("{}.{}", model::block_name(config, side, block), matrix);
+      };
+      const int last = shape.blocks_per_layer - 1;
+      packer.linear(layer.self.qkv, name(0, "qkv"), d, 0, 3 * d);
+      packer.linear(layer.self.output, name(0, "output"), d, 0, d);
+      packer.linear(layer.feed_forward.inner, name(last, "inner"), d, 0, config.inner);
+      packer.linear(layer.feed_forward.outer, name(last, "outer"), config.inner, 0, d);
+      if (side == Side::encoder) continue;
+      packer.linear(layer.cross.query, name(1, "query"), d, 0, d);
+      packer.linear(layer.cross.key, name(1, "key_value"), d, 0, d);
+      packer.linear(layer.cross.value, name(1, "key_value"), d, d, d);
+      packer.linear(layer.cross.output, name(1, "output"), d, 0, d);
+    }
+    const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
+    RowArithmetic arithmetic([&](const std::string& parameter) -> std::span<const float> {
+      const auto numbers = find(prefix + parameter).numbers;
+      return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
+    });
+    stack.scheme = schemes::make(arithmetic, shape, config.residual);
+  }
+  positions_.resize(config.max_positions * d);
+  packer.other(
+      [this, d] {
+        for (int64_t i = 0; i < config_.max_positions; ++i) {
+          model::sinusoid(i, std::span(positions_).subspan(i * d, d));
+        }
+      },
+      config.max_positions * d);
+  packer.run();
+}
+
+std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directory> directory,
+                                            Precision precision) {
+  const model::Config& config = directory->description().model;
+  require(config.kind == model::Kind::translation, "{}: is not a translation model",
+          directory->path().string());
+  const auto values = std::make_shared<FileValues>(std::move(directory));
+  return std::make_shared<Weights>(
+      config, [&](const std::string& name) { return values->find(name); }, precision, values);
+}
+
+std::shared_ptr<const Weights> copy_weights(
+    const model::Config& config, const std::map<std::string, std::span<const float>>& parameters,
+    Precision precision) {
+  require(config.kind == model::Kind::translation, "only translation models can be decoded");
+  for (const auto& p : model::parameters(config)) {
+    const auto given = parameters.find(p.name);
+    require(given != parameters.end(), "no values for parameter {}", p.name);
+    require(static_cast<int64_t>(given->second.size()) == p.size(),
+            "parameter {} has {} values, expected {}", p.name, given->second.size(), p.size());
+  }
+  const auto embeddings = std::make_shared<std::map<std::string, std::vector<float>>>();
+  for (const auto& name : {model::source_embedding(config), model::target_embedding(config)}) {
+    const auto& given = parameters.at(name);
+    embeddings->try_emplace(name, given.begin(), given.end());
+  }
+  const auto find = [&](const std::string& name) -> Values {
+    if (const auto copy = embeddings->find(name); copy != embeddings->end()) {
+      return {.numbers = copy->second};
+    }
+    return {.numbers = parameters.at(name)};
+  };
+  return std::make_shared<Weights>(config, find, precision, embeddings);
+}
+
+}  // namespace residual::decode
