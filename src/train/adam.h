@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "train/config.h"
+
+// The end of an update on flat buffers: gradients of all workers become one, then Adam. Both run
+// on all threads in pieces whose size is fixed, so that no bit depends on the number of threads.
+namespace residual::train {
+
+// gradients[0] = scale * (gradients[0] + gradients[1] + ...), added in that order. Returns its L2
+// norm (not finite if an element is not).
+double reduce_gradients(std::span<const std::span<float>> gradients, double scale);
+
+struct AdamStep {
+  double learning_rate;
+  double gradient_scale;  // of clipping
+  int64_t number;         // of the update, from 1
+};
+
+// With weight decay w decoupled:
+//
+//   p -= lr w p
+//   m  = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2
+//   fairseq:   p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps)
+//   textbook:  p -= lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + eps)
+void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> values,
+          std::span<const float> gradient, std::span<float> m, std::span<float> v);
+
+// min(1, clip / (norm + 1e-6)), 1 without clipping: fairseq's factor.
+double clip_factor(double clip_norm, double norm);
+
+}  // namespace residual::train

@@ -1,0 +1,237 @@
+#include "train/artifact.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "data/corpus.h"
+#include "data/prepared.h"
+#include "model/directory.h"
+#include "model/parameters.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+#include "train/checkpoint.h"
+#include "train/run_directory.h"
+
+namespace residual::train {
+namespace {
+
+using nlohmann::ordered_json;
+
+uint64_t bytes_in(const fs::path& path) {
+  if (!fs::is_directory(path)) return fs::file_size(path);
+  uint64_t bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+ordered_json describe_scheme(const schemes::Options& given) {
+  const schemes::Options o = schemes::resolve<schemes::Listing>(given);
+  ordered_json out = {{"name", o.name}};
+  if (!o.variant.empty()) out["variant"] = o.variant;
+  if (o.name == "resi-dual") out["eta"] = o.eta;
+  if (o.output_scale != 1) out["output scale"] = o.output_scale;
+  if (o.dual_from_zero) out["dual stream from"] = "zero";
+  if (o.alpha != 0) out["alpha"] = o.alpha;
+  return out;
+}
+
+ordered_json describe_parameters(const model::Config& config) {
+  std::map<std::string, int64_t> parts;
+  for (const auto& p : model::parameters(config)) {
+    const char* side = p.side == schemes::Side::encoder ? "encoder" : "decoder";
+    if (p.parts.empty()) {
+      parts["residual scheme"] += p.size();
+    } else {
+      parts[p.block < 0 ? "embeddings" : fmt::format("{} blocks", side)] += p.size();
+    }
+  }
+  ordered_json out = {{"all", model::parameter_count(config)}};
+  for (const auto& [part, count] : parts) out[part] = count;
+  return out;
+}
+
+ordered_json describe_architecture(const model::Config& c) {
+  static const char* const kinds[] = {"translation", "language", "masked"};
+  static const char* const sharings[] = {"source, target and output", "target and output", "none"};
+  ordered_json out = {{"kind", kinds[static_cast<int>(c.kind)]},
+                      {"scheme", describe_scheme(c.residual)}};
+  if (c.has_encoder()) out["encoder layers"] = c.encoder_layers;
+  if (c.has_decoder()) out["decoder layers"] = c.decoder_layers;
+  out["width"] = c.width;
+  out["inner width"] = c.inner;
+  out["heads"] = c.heads;
+  out["positions"] = c.max_positions;
+  out["shared embeddings"] = sharings[static_cast<int>(c.sharing)];
+  if (c.has_encoder()) out["source symbols"] = c.source_vocabulary;
+  if (c.has_decoder()) out["target symbols"] = c.target_vocabulary;
+  out["parameters"] = describe_parameters(c);
+  return out;
+}
+
+ordered_json describe_model(const fs::path& path) {
+  const auto directory = model::Directory::open(path);
+  const auto& d = directory.description();
+  ordered_json out = describe_architecture(d.model);
+  ordered_json directions = ordered_json::array();
+  for (const auto& each : d.directions) {
+    directions.push_back(each.source + "-" + each.target +
+                         (each.source_tag.empty() ? "" : " with " + each.source_tag));
+  }
+  std::set<std::string> types;
+  for (const auto& [name, tensor] : directory.weights().tensors()) {
+    types.insert(model::name_of(tensor.dtype));
+  }
+  out["directions"] = directions;
+  out["precision"] = types;
+  out["update"] = d.update;
+  out["origin"] = d.origin;
+  out["written by"] = fmt::format("ResiDual {} ({})", d.residual, d.commit);
+  return out;
+}
+
+std::string metadata(const model::SafeTensors& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? "" : found->second;
+}
+
+bool is_checkpoint(const model::SafeTensors& file) {
+  return metadata(file, "format").starts_with("residual checkpoint");
+}
+
+// As the header says, unverified.
+ordered_json describe_state(const fs::path& checkpoint) {
+  const auto file = model::SafeTensors::open(checkpoint);
+  State state;
+  read_toml(metadata(file, "state"), file.name(),
+            [&](ConfigVisitor& visit) { fields(visit, state); });
+  ordered_json out = {{"update", state.update}, {"epoch", state.position.epoch}};
+  if (!state.best.empty()) {
+    out["best validation"] = {{"update", state.best[0].update}, {"value", state.best[0].value}};
+  }
+  if (state.skipped > 0) out["skipped updates"] = state.skipped;
+  return out;
+}
+
+ordered_json describe_run(const fs::path& path) {
+  TrainConfig config;
+  read_config(path / kRunConfig, config);
+  ordered_json out = describe_architecture(config.model);
+  if (!config.description.empty()) out["description"] = config.description;
+  out["corpus"] = config.data.prepared;
+  const auto checkpoints = CheckpointStore(path / kCheckpoints, config.model).list();
+  ordered_json updates = ordered_json::array();
+  for (const auto& [update, file] : checkpoints) updates.push_back(update);
+  out["checkpoints"] = updates;
+  if (!checkpoints.empty()) {
+    out["state"] = describe_state(checkpoints.rbegin()->second);
+  }
+  ordered_json models = ordered_json::array();
+  for (const char* name : {"best", "last"}) {
+    if (fs::exists(path / name / model::kWeightsFile)) models.push_back(name);
+  }
+  out["models"] = models;
+  return out;
+}
+
+ordered_json describe_checkpoint(const fs::path& path) {
+  ordered_json out = describe_state(path);
+  int64_t parameters = 0;
+  for (const auto& t : model_tensors(model::SafeTensors::open(path))) {
+    parameters += static_cast<int64_t>(t.bytes.size()) / size_of(t.dtype);
+  }
+  out["parameters"] = parameters;
+  return out;
+}
+
+ordered_json describe_prepared(const fs::path& path) {
+  const data::Manifest manifest = data::load_manifest(path);
+  ordered_json out = {{"pairs", manifest.recipe.pairs}};
+  if (!manifest.recipe.description.empty()) out["description"] = manifest.recipe.description;
+  for (const auto& v : manifest.vocabularies) {
+    out["vocabularies"][v.file] = {{"languages", v.languages}, {"symbols", v.symbols}};
+  }
+  for (const auto& c : manifest.corpora) {
+    out["corpora"][c.file] = {{"split", c.split},
+                              {"direction", c.source + "-" + c.target},
+                              {"pairs", c.pairs},
+                              {"source tokens", c.source_tokens},
+                              {"target tokens", c.target_tokens}};
+  }
+  out["written by"] = fmt::format("ResiDual {} ({})", manifest.residual, manifest.commit);
+  return out;
+}
+
+ordered_json describe_corpus(const fs::path& path) {
+  const auto corpus = data::Corpus::open(path);
+  return {{"direction", corpus.source_language() + "-" + corpus.target_language()},
+          {"pairs", corpus.size()},
+          {"source tokens", corpus.footer().source_tokens},
+          {"target tokens", corpus.footer().target_tokens}};
+}
+
+ordered_json describe_tensors(const fs::path& path) {
+  const auto file = model::SafeTensors::open(path);
+  ordered_json out = {{"metadata", file.metadata()}};
+  for (const auto& [name, tensor] : file.tensors()) {
+    out["tensors"][name] =
+        fmt::format("{} [{}]", model::name_of(tensor.dtype), fmt::join(tensor.shape, ", "));
+  }
+  return out;
+}
+
+ordered_json describe_as(Artifact artifact, const fs::path& path) {
+  switch (artifact) {
+    case Artifact::model:
+      return describe_model(path);
+    case Artifact::run:
+      return describe_run(path);
+    case Artifact::prepared:
+      return describe_prepared(path);
+    case Artifact::checkpoint:
+      return describe_checkpoint(path);
+    case Artifact::corpus:
+      return describe_corpus(path);
+    case Artifact::tensors:
+      return describe_tensors(path);
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* name_of(Artifact artifact) {
+  static const char* const names[] = {"model directory", "run directory", "prepared corpus",
+                                      "checkpoint",      "corpus",        "safetensors file"};
+  return names[static_cast<int>(artifact)];
+}
+
+Artifact artifact_at(const fs::path& path) {
+  require(fs::exists(path), "{}: no such file or directory", path.string());
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / model::kWeightsFile)) return Artifact::model;
+    if (fs::exists(path / "prepared.toml")) return Artifact::prepared;
+    if (fs::exists(path / kCheckpoints)) return Artifact::run;
+    fail(
+        "{}: neither a model ({}), a run ({}/) nor a prepared corpus (prepared.toml): what is in "
+        "brackets is not there",
+        path.string(), model::kWeightsFile, kCheckpoints);
+  }
+  if (path.extension() == ".corpus") return Artifact::corpus;
+  require(path.extension() == ".safetensors",
+          "{}: expected a directory, a *.safetensors or a *.corpus file", path.string());
+  return is_checkpoint(model::SafeTensors::open(path)) ? Artifact::checkpoint : Artifact::tensors;
+}
+
+ordered_json describe(const fs::path& path) {
+  const Artifact artifact = artifact_at(path);
+  ordered_json out = {{"path", path.string()}, {"type", name_of(artifact)}};
+  out.update(describe_as(artifact, path));
+  out["bytes on disk"] = bytes_in(path);
+  return out;
+}
+
+}  // namespace residual::train

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "model/config.h"
+#include "model/safetensors.h"
+#include "train/state.h"
+
+// A checkpoint is one safetensors file, <update in nine digits>.safetensors, with the parameters
+// as model.<name> and Adam's moments as adam.m.<name> and adam.v.<name>; docs/formats.md has the
+// rest. It is durable before it has its name, and carries a checksum of all that is in it.
+namespace residual::train {
+
+// Flat buffers in the order of model::parameters().
+struct Checkpoint {
+  std::vector<float> values, m, v;
+  State state;
+};
+
+void write_checkpoint(const fs::path& path, const model::Config& config,
+                      const Checkpoint& checkpoint, FileSystem& system = FileSystem::real());
+
+// Fails if the file is damaged or is not a checkpoint of this architecture.
+Checkpoint read_checkpoint(const fs::path& path, const model::Config& config);
+
+// Its state alone. Reads and checks the whole file: what it returns can be trusted.
+State verify_checkpoint(const fs::path& path);
+
+// The tensors model.<name> of an open checkpoint, under their names in a model directory.
+std::vector<model::TensorBytes> model_tensors(const model::SafeTensors& checkpoint);
+
+std::string checkpoint_name(int64_t update);
+
+// The checkpoints of a directory.
+class CheckpointStore {
+ public:
+  CheckpointStore(fs::path directory, model::Config config,
+                  FileSystem& system = FileSystem::real());
+
+  void write(const Checkpoint& checkpoint) const;
+  // Removes all but the `keep_last` latest and those of the updates in `keep`.
+  void prune(int64_t keep_last, const std::set<int64_t>& keep) const;
+
+  std::map<int64_t, fs::path> list() const;  // by update
+  // The newest that is sound; each damaged one on the way costs a warning. Nothing if there is no
+  // checkpoint; an Error if all are damaged.
+  std::optional<Checkpoint> newest() const;
+
+ private:
+  fs::path directory_;
+  model::Config config_;
+  FileSystem& system_;
+};
+
+}  // namespace residual::train

@@ -1,0 +1,146 @@
+#include "train/corpora.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "text/vocabulary.h"
+
+namespace residual::train {
+namespace {
+
+const data::PreparedVocabulary& vocabulary_of(const data::Manifest& manifest,
+                                              const std::string& language) {
+  const auto found = std::ranges::find_if(manifest.vocabularies, [&](const auto& vocabulary) {
+    return std::ranges::count(vocabulary.languages, language) > 0;
+  });
+  require(found != manifest.vocabularies.end(), "prepared.toml: no vocabulary has the language {}",
+          language);
+  return *found;
+}
+
+}  // namespace
+
+Corpora::Corpora(const TrainConfig& config)
+    : directory_(config.data.prepared), manifest_(data::load_manifest(directory_)) {
+  const auto first = std::ranges::find(manifest_.corpora, "train", &data::PreparedCorpus::split);
+  require(first != manifest_.corpora.end(), "{}: has no training corpus", directory_.string());
+  const data::PreparedVocabulary* source = &vocabulary_of(manifest_, first->source);
+  const data::PreparedVocabulary* target = &vocabulary_of(manifest_, first->target);
+  if (config.model.kind != model::Kind::translation) {
+    (config.data.side == TextSide::source ? target : source) =
+        config.data.side == TextSide::source ? source : target;
+  }
+  source_vocabulary_ = source->file;
+  target_vocabulary_ = target->file;
+  source_symbols_ = source->symbols;
+  target_symbols_ = target->symbols;
+  train_ = open("train");
+  dev_ = open("dev");
+}
+
+std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
+  const auto vocabulary = text::Vocabulary::load(directory_ / source_vocabulary_);
+  std::vector<Entry> opened;
+  for (const auto& prepared : manifest_.corpora) {
+    if (prepared.split != split) continue;
+    Entry entry{prepared,
+                std::make_unique<data::Corpus>(data::Corpus::open(directory_ / prepared.file)),
+                {}};
+    if (!prepared.source_tag.empty()) {
+      const int32_t id = vocabulary.id(prepared.source_tag);
+      require(id != text::Vocabulary::kUnk, "{}: has no symbol {}, which {} needs",
+              (directory_ / source_vocabulary_).string(), prepared.source_tag, prepared.file);
+      entry.source_prefix.push_back(id);
+    }
+    opened.push_back(std::move(entry));
+  }
+  return opened;
+}
+
+TrainConfig Corpora::with_vocabularies(TrainConfig config) const {
+  const auto set = [&](int64_t& size, int64_t symbols, const char* key) {
+    require(size == 0 || size == symbols, "model.{}: is {}, but {} has {} symbols", key, size,
+            directory_.string(), symbols);
+    size = symbols;
+  };
+  set(config.model.source_vocabulary, source_symbols_, "source_vocabulary");
+  set(config.model.target_vocabulary, target_symbols_, "target_vocabulary");
+  model::check(config.model);
+  return config;
+}
+
+data::Batcher Corpora::batcher(const TrainConfig& config) const {
+  std::vector<data::BatchInput> inputs;
+  for (const auto& entry : train_) inputs.push_back({entry.corpus.get(), entry.source_prefix});
+  return {std::move(inputs), batch_options(config.batch)};
+}
+
+std::vector<data::Batch> Corpora::dev_batches(const TrainConfig& config) const {
+  std::vector<data::Batch> batches;
+  const auto limit = static_cast<size_t>(config.batch.max_tokens);
+  const int64_t positions = config.model.max_positions;
+  for (size_t c = 0; c < dev_.size(); ++c) {
+    const Entry& entry = dev_[c];
+    const auto prefix = static_cast<int64_t>(entry.source_prefix.size());
+    int64_t skipped = 0;
+    bool fresh = true;
+    for (int64_t pair = 0; pair < entry.corpus->size(); ++pair) {
+      auto lengths = entry.corpus->lengths(pair);
+      lengths.source += prefix;
+      if (lengths.source > positions || lengths.target > positions) {
+        ++skipped;
+        continue;
+      }
+      const auto full = [&](const std::vector<int32_t>& side, int64_t more) {
+        return side.size() + static_cast<size_t>(more) > limit;
+      };
+      if (fresh || full(batches.back().source, lengths.source) ||
+          full(batches.back().target, lengths.target)) {
+        batches.push_back(
+            {.source_offsets = {0}, .target_offsets = {0}, .corpus = static_cast<int>(c)});
+        fresh = false;
+      }
+      data::Batch& batch = batches.back();
+      batch.source.insert(batch.source.end(), entry.source_prefix.begin(),
+                          entry.source_prefix.end());
+      entry.corpus->append(pair, batch.source, batch.target);
+      batch.source_offsets.push_back(static_cast<int32_t>(batch.source.size()));
+      batch.target_offsets.push_back(static_cast<int32_t>(batch.target.size()));
+      batch.pairs.push_back(pair);
+    }
+    if (skipped > 0) {
+      log::warn(
+          "{}: {} of {} pairs have more than model.max_positions = {} tokens and are not "
+          "validated on",
+          entry.prepared.file, skipped, entry.corpus->size(), positions);
+    }
+  }
+  return batches;
+}
+
+std::string Corpora::lines_of(const data::Batch& batch) const {
+  const Entry& entry = train_[static_cast<size_t>(batch.corpus)];
+  std::vector<uint64_t> lines;
+  for (const int64_t pair : batch.pairs) lines.push_back(entry.corpus->line(pair));
+  std::ranges::sort(lines);
+  return fmt::format("{} {}-{}: {} {}", entry.prepared.split, entry.prepared.source,
+                     entry.prepared.target, lines.size() == 1 ? "line" : "lines",
+                     fmt::join(lines, ", "));
+}
+
+model::Description Corpora::description(const TrainConfig& config) const {
+  model::Description made;
+  made.origin = config.description.empty() ? "residual train" : config.description;
+  made.source_vocabulary = source_vocabulary_;
+  made.target_vocabulary = target_vocabulary_;
+  made.model = config.model;
+  for (const auto& entry : train_) {
+    made.directions.push_back(
+        {entry.prepared.source, entry.prepared.target, entry.prepared.source_tag});
+  }
+  return made;
+}
+
+}  // namespace residual::train

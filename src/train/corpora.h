@@ -1,0 +1,51 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/batcher.h"
+#include "data/prepared.h"
+#include "model/directory.h"
+#include "train/config.h"
+
+namespace residual::train {
+
+// The corpora of a prepared directory as training needs them.
+class Corpora {
+ public:
+  // An Error if the directory is not prepared, has no training corpus, or its vocabularies do not
+  // fit the model's sharing.
+  explicit Corpora(const TrainConfig& config);
+
+  // The configuration with the vocabularies' sizes.
+  TrainConfig with_vocabularies(TrainConfig config) const;
+
+  data::Batcher batcher(const TrainConfig& config) const;
+  // Every pair of every dev corpus that the model has positions for, in the order of the corpora,
+  // packed into batches of at most `max_tokens` a side.
+  std::vector<data::Batch> dev_batches(const TrainConfig& config) const;
+
+  // "train.corpus: lines 3, 17, 18": where the sentences of a training batch come from.
+  std::string lines_of(const data::Batch& batch) const;
+
+  // For the model directory: languages, tags, vocabularies.
+  model::Description description(const TrainConfig& config) const;
+  const fs::path& directory() const { return directory_; }
+
+ private:
+  struct Entry {
+    data::PreparedCorpus prepared;
+    std::unique_ptr<data::Corpus> corpus;
+    std::vector<int32_t> source_prefix;
+  };
+  std::vector<Entry> open(const std::string& split) const;
+
+  fs::path directory_;
+  data::Manifest manifest_;
+  std::string source_vocabulary_, target_vocabulary_;  // files
+  int64_t source_symbols_ = 0, target_symbols_ = 0;
+  std::vector<Entry> train_, dev_;
+};
+
+}  // namespace residual::train

@@ -1,0 +1,201 @@
+#include "train/learner.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/random.h"
+#include "train/autocast.h"
+#include "train/shards.h"
+
+namespace residual::train {
+namespace {
+
+constexpr uint64_t kMaskKey = 0x6d61736b73212121;  // keeps masking apart from dropout's numbers
+
+Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
+  return {.tokens = loss.predictions,
+          .source_tokens = static_cast<int64_t>(batch.source.size()),
+          .sentences = batch.size(),
+          .loss = loss.sum.item<double>(),
+          .nll = loss.nll};
+}
+
+}  // namespace
+
+at::Device device_of(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  require(at::hasCUDA(),
+          "train.device: {} is wanted, but this LibTorch sees no CUDA device; use cpu, or build "
+          "against a LibTorch with CUDA",
+          name);
+  try {
+    return at::Device(name);
+  } catch (const c10::Error&) {
+    fail("train.device: expected cpu, cuda or cuda:N, got \"{}\"", name);
+  }
+}
+
+nn::Batch model_batch(const TrainConfig& config, const data::Batch& batch, const nn::Pass& pass,
+                      at::Device device) {
+  const nn::Sentences source{batch.source, batch.source_offsets};
+  const nn::Sentences target{batch.target, batch.target_offsets};
+  const nn::Sentences& text = config.data.side == TextSide::source ? source : target;
+  switch (config.model.kind) {
+    case model::Kind::translation:
+      return nn::translation_batch(source, target, device);
+    case model::Kind::language:
+      return nn::language_batch(text, device);
+    case model::Kind::masked:
+      break;
+  }
+  const Random update(pass.seed ^ kMaskKey, pass.update);
+  return nn::masked_batch(text, config.model.source_vocabulary, config.loss.masked_share,
+                          Random(update.bits(pass.shard)), device);
+}
+
+ops::LossSpec loss_spec(const LossConfig& config) {
+  return {.label_smoothing = config.label_smoothing,
+          .smoothing =
+              config.smoothing == Smoothing::others ? ops::Smoothing::others : ops::Smoothing::all};
+}
+
+Learner::Learner(const TrainConfig& config)
+    : config_(config), device_(device_of(config.train.device)) {
+  const nn::DropoutRates rates{.residual = config.dropout.residual,
+                               .attention = config.dropout.attention,
+                               .activation = config.dropout.activation};
+  auto first = std::make_unique<nn::Parameters>(config.model, at::kFloat, device_);
+  first->initialise(static_cast<uint64_t>(config.train.seed));
+  for (int64_t w = 0; w < config.train.workers; ++w) {
+    auto parameters = w == 0 ? std::move(first)
+                             : std::make_unique<nn::Parameters>(workers_[0].parameters->replica());
+    auto model = std::make_unique<nn::Transformer>(*parameters, rates);
+    workers_.push_back({std::move(parameters), std::move(model)});
+  }
+  optimizer_ = std::make_unique<Optimizer>(config.optimizer, parameters().values());
+}
+
+nn::Pass Learner::pass(int64_t update, size_t batch, size_t worker) const {
+  return {.training = true,
+          .seed = static_cast<uint64_t>(config_.train.seed),
+          .update = static_cast<uint64_t>(update),
+          .shard = batch * workers_.size() + worker};
+}
+
+Sums Learner::run_worker(size_t w, std::span<const data::Batch> batches, const UpdateStep& step) {
+  // Sums inside ATen depend on its number of threads; workers are the parallelism here.
+  if (device_.is_cpu()) at::set_num_threads(1);
+  const Worker& worker = workers_[w];
+  worker.parameters->gradients().zero_();
+  Sums sums;
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const data::Batch& shard = batches[b];
+    if (shard.size() == 0) continue;
+    const nn::Pass pass = this->pass(step.number, b, w);
+    const nn::Batch batch = model_batch(config_, shard, pass, device_);
+    nn::Loss loss;
+    {
+      const Autocast autocast(config_.train.precision, device_);
+      loss = worker.model->loss(batch, loss_spec(config_.loss), pass);
+    }
+    sums.add(sums_of(loss, shard));
+    (step.loss_scale == 1 ? loss.sum : loss.sum * step.loss_scale).backward();
+  }
+  return sums;
+}
+
+UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateStep& step) {
+  const size_t count = workers_.size();
+  std::vector<std::vector<data::Batch>> parts(count);  // of each worker, by batch
+  for (const auto& batch : batches) {
+    auto cut = shards(batch, static_cast<int64_t>(count));
+    for (size_t w = 0; w < count; ++w) parts[w].push_back(std::move(cut[w]));
+  }
+  std::vector<Sums> sums(count);
+  parallel_for(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
+      sums[w] = run_worker(w, parts[w], step);
+    }
+  });
+  UpdateResult result{.sums = {.updates = 1}};
+  for (const auto& part : sums) result.sums.add(part);
+
+  std::vector<Tensor> gradients;
+  for (const auto& worker : workers_) gradients.push_back(worker.parameters->gradients());
+  const double predictions = static_cast<double>(result.sums.tokens);
+  const double norm = optimizer_->reduce(gradients, 1 / (predictions * step.loss_scale));
+  result.sums.gradient_norm = norm;
+  result.finite = std::isfinite(result.sums.loss) && std::isfinite(norm);
+  if (!result.finite) return result;
+  Tensor values = parameters().values();
+  optimizer_->step(values, gradients[0],
+                   {.learning_rate = step.learning_rate,
+                    .gradient_scale = clip_factor(config_.optimizer.clip_norm, norm),
+                    .number = step.number});
+  return result;
+}
+
+Sums Learner::evaluate(std::span<const data::Batch> batches) const {
+  std::vector<Sums> sums(batches.size());
+  parallel_for(static_cast<int64_t>(batches.size()), 1, [&](int64_t begin, int64_t end) {
+    const at::NoGradGuard no_grad;
+    if (device_.is_cpu()) at::set_num_threads(1);
+    for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+      const nn::Pass pass{.seed = static_cast<uint64_t>(config_.train.seed), .shard = b};
+      const nn::Batch batch = model_batch(config_, batches[b], pass, device_);
+      const Autocast autocast(config_.train.precision, device_);
+      sums[b] = sums_of(model().loss(batch, loss_spec(config_.loss), pass), batches[b]);
+    }
+  });
+  Sums all;
+  for (const auto& part : sums) all.add(part);
+  return all;
+}
+
+void Learner::calibrate(const data::Batch& batch) {
+  if (device_.is_cpu()) at::set_num_threads(1);
+  const nn::Pass pass = this->pass(/*update=*/0, 0, 0);
+  workers_[0].model->calibrate(model_batch(config_, batch, pass, device_), pass);
+}
+
+std::vector<float> Learner::packed(const Tensor& flat) const {
+  const Tensor here = flat.to(at::kCPU);
+  const float* from = here.data_ptr<float>();
+  std::vector<float> to;
+  for (size_t i = 0; i < parameters().list().size(); ++i) {
+    const float* begin = from + parameters().offset(i);
+    to.insert(to.end(), begin, begin + parameters().list()[i].size());
+  }
+  return to;
+}
+
+void Learner::unpack(std::span<const float> from, const Tensor& flat) const {
+  Tensor here = at::zeros({flat.numel()}, at::kFloat);
+  for (size_t i = 0; i < parameters().list().size(); ++i) {
+    const auto size = static_cast<size_t>(parameters().list()[i].size());
+    std::memcpy(here.data_ptr<float>() + parameters().offset(i), from.data(), size * sizeof(float));
+    from = from.subspan(size);
+  }
+  const at::NoGradGuard no_grad;
+  flat.copy_(here);
+}
+
+std::vector<float> Learner::values() const { return packed(parameters().values()); }
+
+Checkpoint Learner::checkpoint() const {
+  return {.values = values(), .m = packed(optimizer_->m()), .v = packed(optimizer_->v())};
+}
+
+void Learner::restore(const Checkpoint& checkpoint) {
+  unpack(checkpoint.values, parameters().values());
+  unpack(checkpoint.m, optimizer_->m());
+  unpack(checkpoint.v, optimizer_->v());
+}
+
+}  // namespace residual::train

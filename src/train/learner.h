@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/batcher.h"
+#include "nn/transformer.h"
+#include "train/checkpoint.h"
+#include "train/config.h"
+#include "train/optimizer.h"
+#include "train/state.h"
+
+namespace residual::train {
+
+// "cpu", "cuda", "cuda:1"; an Error if there is no such device here.
+at::Device device_of(const std::string& name);
+
+// The sentences as the model's kind takes them. Which tokens a masked model does not see depends
+// on the pass.
+nn::Batch model_batch(const TrainConfig& config, const data::Batch& batch, const nn::Pass& pass,
+                      at::Device device);
+
+ops::LossSpec loss_spec(const LossConfig& config);
+
+struct UpdateStep {
+  int64_t number = 1;  // of the update, from 1
+  double learning_rate = 0;
+  double loss_scale = 1;
+};
+
+struct UpdateResult {
+  Sums sums;
+  bool finite = true;  // loss and gradient; if not, nothing was changed
+};
+
+// A model that learns: parameters, one replica of them per worker, optimiser. Every batch of an
+// update is cut into one shard per worker; each worker adds up the gradients of its shards; the
+// workers' gradients are added in their order. So what an update computes depends on
+// configuration, parameters and batches, and not on how many threads ran the workers.
+class Learner {
+ public:
+  // REQUIRES: the configuration is resolved.
+  explicit Learner(const TrainConfig& config);
+
+  // Forward, backward and Adam; the gradient is that of the mean over all predictions.
+  UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
+
+  // The sums over batches without dropout, added in their order.
+  Sums evaluate(std::span<const data::Batch> batches) const;
+
+  // Lets the scheme set what depends on data from one batch, before training.
+  void calibrate(const data::Batch& batch);
+
+  nn::Pass pass(int64_t update, size_t batch, size_t worker) const;
+  const nn::Transformer& model() const { return *workers_[0].model; }
+  const nn::Parameters& parameters() const { return *workers_[0].parameters; }
+  const nn::Parameters& parameters(size_t worker) const { return *workers_[worker].parameters; }
+  at::Device device() const { return device_; }
+
+  // Copies without the gaps between parameters.
+  std::vector<float> values() const;
+  Checkpoint checkpoint() const;  // with an empty state
+  void restore(const Checkpoint& checkpoint);
+
+ private:
+  struct Worker {
+    std::unique_ptr<nn::Parameters> parameters;
+    std::unique_ptr<nn::Transformer> model;
+  };
+  Sums run_worker(size_t worker, std::span<const data::Batch> batches, const UpdateStep& step);
+  std::vector<float> packed(const Tensor& flat) const;
+  void unpack(std::span<const float> values, const Tensor& flat) const;
+
+  TrainConfig config_;
+  at::Device device_;
+  std::vector<Worker> workers_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+}  // namespace residual::train

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/config.h"
+
+namespace residual::train {
+
+// Bytes a run will need, to be known before it starts.
+struct MemoryEstimate {
+  int64_t parameters = 0;   // one copy
+  int64_t gradients = 0;    // one buffer per worker
+  int64_t moments = 0;      // Adam's
+  int64_t checkpoint = 0;   // the copy that is being written while training goes on
+  int64_t activations = 0;  // of one full batch, until its backward pass is done
+
+  int64_t total() const { return parameters + gradients + moments + checkpoint + activations; }
+};
+
+// REQUIRES: the configuration is resolved. Activations are those of the CPU's operators
+// (memory.cpp counts them), for sentences of typical length.
+MemoryEstimate estimate_memory(const TrainConfig& config);
+
+// What the process may still take: the least that the machine's free memory and the control group
+// allow; -1 if neither is known.
+int64_t available_memory();
+
+// Fails if the estimate exceeds `available`, with advice; warns if it takes most of it.
+void require_memory(const TrainConfig& config, int64_t available);
+
+// "parameters 0.1 GB, gradients 0.2 GB, ..., together 1.2 GB".
+std::string describe(const MemoryEstimate& estimate);
+
+}  // namespace residual::train

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "ops/tensor.h"
+#include "train/adam.h"
+#include "train/config.h"
+
+namespace residual::train {
+
+namespace reference {
+
+// adam.h's update in plain ATen: its definition, and what runs on a GPU.
+void adam(const OptimizerConfig& config, const AdamStep& step, Tensor& values,
+          const Tensor& gradient, Tensor& m, Tensor& v);
+
+}  // namespace reference
+
+// Adam's moments of one flat buffer of parameters.
+class Optimizer {
+ public:
+  Optimizer(const OptimizerConfig& config, const Tensor& like);
+
+  // One gradient from the workers', in the first of them; its norm.
+  double reduce(const std::vector<Tensor>& gradients, double scale) const;
+  void step(Tensor& values, const Tensor& gradient, const AdamStep& step);
+
+  Tensor& m() { return m_; }
+  Tensor& v() { return v_; }
+
+ private:
+  OptimizerConfig config_;
+  Tensor m_, v_;
+};
+
+}  // namespace residual::train

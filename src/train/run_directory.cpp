@@ -1,0 +1,159 @@
+#include "train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/version.h"
+
+namespace residual::train {
+namespace {
+
+constexpr const char* kEnvironment = "environment.toml";
+constexpr const char* kLock = "lock";
+
+// A session of a run: from its start or a resume to its end.
+struct Session {
+  std::string started, residual, commit, compiler, libraries, host, system, cpu, features;
+  int64_t cores = 0;
+};
+
+struct Environment {
+  std::vector<Session> sessions;
+};
+
+void fields(ConfigVisitor& visit, Session& s) {
+  visit("started", s.started, "");
+  visit("residual", s.residual, "");
+  visit("commit", s.commit, "");
+  visit("compiler", s.compiler, "");
+  visit("libraries", s.libraries, "");
+  visit("host", s.host, "");
+  visit("system", s.system, "");
+  visit("cpu", s.cpu, "");
+  visit("features", s.features, "");
+  visit("cores", s.cores, "");
+}
+
+void fields(ConfigVisitor& visit, Environment& e) {
+  visit.tables("sessions", e.sessions, "starts and resumes");
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+Session session(const std::string& libraries) {
+  utsname name{};
+  ::uname(&name);
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char started[32];
+  std::strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return {.started = started,
+          .residual = std::string(version()),
+          .commit = std::string(commit()),
+          .compiler = std::string(compiler()),
+          .libraries = libraries,
+          .host = name.nodename,
+          .system = fmt::format("{} {}", name.sysname, name.release),
+          .cpu = cpu_model(),
+          .features = cpu_features(),
+          .cores = available_cores()};
+}
+
+int lock(const fs::path& path) {
+  const int file = ::open((path / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) fail_errno(path / kLock, "cannot open");
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    ::close(file);
+    fail("{}: another process is training in it; wait for it to end, or stop it", path.string());
+  }
+  return file;
+}
+
+// All that a run writes; whatever else lies there is the user's and stays.
+void remove_run(const fs::path& path) {
+  for (const char* name : {kCheckpoints, "best", "last", kEnvironment, "metrics.jsonl",
+                           "speed.jsonl", "log.txt", kRunConfig}) {
+    fs::remove_all(path / name);
+  }
+  for (const auto& item : fs::directory_iterator(path)) {
+    const std::string name = item.path().filename();
+    if (name.starts_with("events.") || name.starts_with("nonfinite-")) fs::remove_all(item.path());
+  }
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)),
+      config_(std::move(other.config_)),
+      lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force,
+                                  FileSystem& system) {
+  fs::create_directories(path);
+  RunDirectory run(path, lock(path));
+  const bool used = fs::exists(path / kRunConfig);
+  require(!used || force,
+          "{}: holds a run already; continue it with --resume, give another --output, or start it "
+          "over with --force",
+          path.string());
+  if (used) remove_run(path);
+  run.config_ = config;
+  fs::create_directories(path / kCheckpoints);
+  replace_file(path / kRunConfig, to_toml(config), system);
+  return run;
+}
+
+RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given) {
+  require(fs::exists(path / kRunConfig), "{}: holds no run to resume (it has no {})", path.string(),
+          kRunConfig);
+  RunDirectory run(path, lock(path));
+  read_config(path / kRunConfig, run.config_);
+  if (given == nullptr) return run;
+  const auto changed = differences(run.config_, *given);
+  std::string list;
+  for (const auto& d : changed)
+    list += fmt::format("\n  {}: was {}, now {}", d.key, d.before, d.now);
+  require(changed.empty(),
+          "{}: the run cannot be resumed with other values of these keys; undo the change, or "
+          "start a new run with another --output:{}",
+          path.string(), list);
+  const TrainConfig before = std::exchange(run.config_, *given);
+  run.config_.model = before.model;
+  run.config_.train.workers = before.train.workers;
+  run.config_.schedule.total = before.schedule.total;
+  replace_file(path / kRunConfig, to_toml(run.config_));
+  return run;
+}
+
+void RunDirectory::record_environment(const std::string& libraries, FileSystem& system) {
+  Environment environment;
+  const fs::path file = path_ / kEnvironment;
+  if (fs::exists(file)) read_config(file, environment);
+  environment.sessions.push_back(session(libraries));
+  replace_file(file, to_toml(environment), system);
+}
+
+}  // namespace residual::train

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "base/files.h"
+#include "train/config.h"
+
+// A run's directory; docs/formats.md lists its files.
+namespace residual::train {
+
+inline constexpr const char* kRunConfig = "config.toml";
+inline constexpr const char* kCheckpoints = "checkpoints";
+
+class RunDirectory {
+ public:
+  // A new run. A directory that holds one already is refused, or, with `force`, emptied of it.
+  static RunDirectory create(const fs::path& path, const TrainConfig& config, bool force,
+                             FileSystem& system = FileSystem::real());
+  // A run to be continued. An Error lists the keys of `given` that would make it another run.
+  // nullptr: as it was.
+  static RunDirectory resume(const fs::path& path, const TrainConfig* given);
+
+  const fs::path& path() const { return path_; }
+  const TrainConfig& config() const { return config_; }  // resolved
+
+  // Adds a [[sessions]] table to environment.toml: version, commit, machine, libraries.
+  void record_environment(const std::string& libraries, FileSystem& system = FileSystem::real());
+
+  RunDirectory(RunDirectory&& other) noexcept;
+  ~RunDirectory();
+
+ private:
+  RunDirectory(fs::path path, int lock);
+
+  fs::path path_;
+  TrainConfig config_;
+  int lock_;  // held while the process lives: no two work on one run
+};
+
+}  // namespace residual::train

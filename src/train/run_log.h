@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/files.h"
+#include "train/display.h"
+#include "train/events.h"
+#include "train/metrics.h"
+
+namespace residual::train {
+
+// All that a run tells: people through the display and log.txt, programs through metrics.jsonl
+// (values that depend on configuration, corpus and update alone), speed.jsonl (times) and
+// TensorBoard's event files.
+class RunLog {
+ public:
+  // A run that resumes after `update` continues metrics.jsonl at `metrics_bytes`.
+  RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t metrics_bytes,
+         FileSystem& system);
+
+  void say(const std::string& text);  // with the time, in log.txt
+  void live(const Status& status) { display_.update(status); }
+
+  // A line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars
+  // "kind/key" of the event file.
+  void metrics(const std::string& kind, int64_t update, const nlohmann::ordered_json& values);
+  void speed(const nlohmann::ordered_json& values) { speed_.append_line(values); }
+
+  void sync() { metrics_.sync(); }  // metrics.jsonl is on disk up to metrics_bytes()
+  int64_t metrics_bytes() const { return metrics_.bytes(); }
+
+ private:
+  GrowingFile text_, metrics_, speed_;
+  std::unique_ptr<EventFile> events_;
+  Display display_;
+};
+
+}  // namespace residual::train

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "train/config.h"
+
+namespace residual::train {
+
+// Dynamic loss scaling: float16 gradients below 6e-8 are zero, so the loss is multiplied by a
+// factor before the backward pass and the gradient divided by it after. The factor doubles after
+// `window` updates without overflow and halves at each overflow, whose update is left out. In
+// float32 and bfloat16 it is not needed and stays 1.
+class LossScaler {
+ public:
+  LossScaler(const LossScaleConfig& config, Precision precision);
+
+  double scale() const { return scale_; }
+  int64_t good_updates() const { return good_; }
+  void restore(double scale, int64_t good_updates);
+  bool active() const { return active_; }
+
+  void succeeded();
+  // An Error when the factor falls below the minimum: the loss itself must be at fault.
+  void overflowed();
+
+ private:
+  LossScaleConfig config_;
+  bool active_;
+  double scale_;
+  int64_t good_ = 0;  // updates since the factor last changed
+};
+
+}  // namespace residual::train

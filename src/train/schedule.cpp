@@ -1,0 +1,31 @@
+#include "train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace residual::train {
+
+double learning_rate(const ScheduleConfig& s, int64_t completed) {
+  const auto t = static_cast<double>(completed);
+  const auto warmup = static_cast<double>(s.warmup);
+  if (s.kind == ScheduleKind::t_fixup) return s.peak * std::sqrt(warmup / (warmup + t));
+  if (completed < s.warmup) return s.warmup_init + t * (s.peak - s.warmup_init) / warmup;
+  // How far the decay has come, 0 to 1; used only by kinds that end.
+  const double done =
+      std::min(1.0, (t - warmup) / std::max(1.0, static_cast<double>(s.total) - warmup));
+  switch (s.kind) {
+    case ScheduleKind::inverse_sqrt:
+      return s.peak * std::sqrt(warmup / t);
+    case ScheduleKind::linear:
+      return s.end + (s.peak - s.end) * (1 - done);
+    case ScheduleKind::cosine:
+      return s.end + (s.peak - s.end) * (1 + std::cos(std::numbers::pi * done)) / 2;
+    case ScheduleKind::constant:
+    case ScheduleKind::t_fixup:
+      break;
+  }
+  return s.peak;
+}
+
+}  // namespace residual::train

@@ -1,0 +1,47 @@
+#include "train/state.h"
+
+namespace residual::train {
+
+void Sums::add(const Sums& other) {
+  updates += other.updates;
+  tokens += other.tokens;
+  source_tokens += other.source_tokens;
+  sentences += other.sentences;
+  loss += other.loss;
+  nll += other.nll;
+  gradient_norm += other.gradient_norm;
+}
+
+void fields(ConfigVisitor& visit, Sums& s) {
+  visit("updates", s.updates, "");
+  visit("tokens", s.tokens, "that were predicted");
+  visit("source_tokens", s.source_tokens, "");
+  visit("sentences", s.sentences, "");
+  visit("loss", s.loss, "natural logarithms");
+  visit("nll", s.nll, "natural logarithms");
+  visit("gradient_norm", s.gradient_norm, "");
+}
+
+void fields(ConfigVisitor& visit, BestValidation& b) {
+  visit("update", b.update, "");
+  visit("value", b.value, "of validate.metric");
+}
+
+void fields(ConfigVisitor& visit, State& s) {
+  visit("update", s.update, "completed updates");
+  visit("epoch", s.position.epoch, "of the next batch");
+  visit("batch", s.position.batch, "its number in the epoch, from 0");
+  visit("learning_rate_factor", s.learning_rate_factor, "of train.on_nonfinite = lower");
+  visit("skipped", s.skipped, "updates left out since they were not finite");
+  visit("skipped_in_a_row", s.skipped_in_a_row, "the latest of them");
+  visit("loss_scale", s.loss_scale, "factor on the loss");
+  visit("good_updates", s.good_updates, "since it last changed");
+  visit("validated", s.validated, "update of the latest validation; -1: none yet");
+  visit("validations_without_gain", s.validations_without_gain, "in a row");
+  visit("metrics_bytes", s.metrics_bytes, "length of metrics.jsonl");
+  visit("epoch_ends", s.epoch_ends, "updates after which the latest epochs ended");
+  visit.table("sums", s.sums, "since the last line of metrics.jsonl");
+  visit.tables("best", s.best, "best validations, best first");
+}
+
+}  // namespace residual::train

@@ -1,0 +1,319 @@
+#include "train/trainer.h"
+
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "model/parameters.h"
+#include "train/memory.h"
+#include "train/nonfinite.h"
+#include "train/schedule.h"
+#include "train/validation.h"
+
+namespace residual::train {
+namespace {
+
+constexpr int64_t kMostSkipped = 100;  // in a row: the run is lost, not unlucky
+
+double now() {
+  using Clock = std::chrono::steady_clock;
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+bool divides(int64_t every, int64_t n) { return every > 0 && n % every == 0; }
+
+bool is_memory_error(const std::string& what) {
+  return what.find("allocate memory") != std::string::npos ||
+         what.find("out of memory") != std::string::npos;
+}
+
+[[noreturn]] void fail_memory(const TrainConfig& config) {
+  fail(
+      "out of memory in the forward or backward pass; lower batch.max_tokens from {} and raise "
+      "batch.update_frequency to match, then --resume (batches change, so give another --output "
+      "for an exact comparison). Estimated: {}",
+      config.batch.max_tokens, describe(estimate_memory(config)));
+}
+
+}  // namespace
+
+Trainer::Trainer(RunDirectory& run, FileSystem& system)
+    : run_(run),
+      system_(system),
+      config_(run.config()),
+      corpora_(config_),
+      batcher_(corpora_.batcher(config_)),
+      dev_(corpora_.dev_batches(config_)),
+      scaler_(config_.loss_scale, config_.train.precision),
+      store_(run.path() / kCheckpoints, config_.model, system) {
+  require_memory(config_, available_memory());
+  learner_ = std::make_unique<Learner>(config_);
+  state_.loss_scale = scaler_.scale();
+  const auto checkpoint = store_.newest();
+  if (checkpoint) {
+    state_ = checkpoint->state;
+    learner_->restore(*checkpoint);
+    scaler_.restore(state_.loss_scale, state_.good_updates);
+    batcher_.seek(state_.position);
+  }
+  log_ = std::make_unique<RunLog>(run.path(), config_.log.tensorboard, state_.update,
+                                  state_.metrics_bytes, system);
+  run.record_environment("LibTorch " TORCH_VERSION, system);
+  if (checkpoint) {
+    log_->say(fmt::format("resumed after update {}", format_count(state_.update)));
+  } else {
+    learner_->calibrate(batcher_.get(batcher_.position()));
+    log_->say(
+        fmt::format("{} model with {} parameters; {} worker{}; {}", config_.model.residual.name,
+                    format_count(model::parameter_count(config_.model)), config_.train.workers,
+                    config_.train.workers == 1 ? "" : "s", describe(estimate_memory(config_))));
+  }
+  if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
+}
+
+End Trainer::run(const StopSignals& signals) {
+  try {
+    return run_loop(signals);
+  } catch (const std::bad_alloc&) {
+    fail_memory(config_);
+  } catch (const c10::Error& error) {
+    if (is_memory_error(error.what())) fail_memory(config_);
+    throw;
+  }
+}
+
+End Trainer::run_loop(const StopSignals& signals) {
+  while (!finished()) {
+    if (signals.received() != 0) {
+      save(/*best=*/false);
+      background_.wait();
+      log_->say(fmt::format("stopped after update {}; continue with: residual train --resume -o {}",
+                            format_count(state_.update), run_.path().string()));
+      return End::interrupted;
+    }
+    const Step done = step();
+    if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
+    const bool best = validation_due(done) && validate();
+    if (best || checkpoint_due(done)) save(best);
+  }
+  if (state_.sums.updates > 0) log_metrics();
+  const bool validates = config_.validate.every_updates + config_.validate.every_epochs > 0;
+  const bool best = validates && state_.validated != state_.update && validate();
+  save(best);
+  background_.wait();
+  log_->say(fmt::format("finished after update {}{}", format_count(state_.update),
+                        out_of_patience() ? ": validate.patience is exhausted" : ""));
+  return out_of_patience() ? End::patience : End::finished;
+}
+
+bool Trainer::out_of_patience() const {
+  return config_.validate.patience > 0 &&
+         state_.validations_without_gain >= config_.validate.patience;
+}
+
+bool Trainer::finished() {
+  const RunConfig& limits = config_.train;
+  return (limits.max_updates > 0 && state_.update >= limits.max_updates) ||
+         (limits.max_epochs > 0 && batcher_.position().epoch > limits.max_epochs) ||
+         out_of_patience();
+}
+
+// An update never takes batches of two epochs: the last of an epoch may have fewer.
+std::vector<data::Batch> Trainer::next_batches() {
+  std::vector<data::Batch> batches;
+  const int64_t epoch = batcher_.position().epoch;
+  while (static_cast<int64_t>(batches.size()) < config_.batch.update_frequency &&
+         batcher_.position().epoch == epoch) {
+    batches.push_back(batcher_.next());
+  }
+  return batches;
+}
+
+Trainer::Step Trainer::step() {
+  const double start = now();
+  const int64_t epoch = batcher_.position().epoch;
+  const auto batches = next_batches();
+  learning_rate_ = state_.learning_rate_factor * learning_rate(config_.schedule, state_.update);
+  const UpdateResult result = learner_->update(batches, {.number = state_.update + 1,
+                                                         .learning_rate = learning_rate_,
+                                                         .loss_scale = scaler_.scale()});
+  if (result.finite) {
+    scaler_.succeeded();
+    ++state_.update;
+    state_.sums.add(result.sums);
+    state_.skipped_in_a_row = 0;
+  } else {
+    nonfinite(batches, state_.update + 1);
+  }
+  state_.loss_scale = scaler_.scale();
+  state_.good_updates = scaler_.good_updates();
+  state_.position = batcher_.position();
+  const bool epoch_ended = state_.position.epoch > epoch;
+  if (epoch_ended) {
+    state_.epoch_ends.push_back(state_.update);
+    const auto keep = static_cast<size_t>(std::max<int64_t>(1, config_.checkpoint.keep_epochs));
+    while (state_.epoch_ends.size() > keep) state_.epoch_ends.erase(state_.epoch_ends.begin());
+  }
+  gradient_norm_ = result.sums.gradient_norm;
+  epoch_done_ = static_cast<double>(state_.position.batch) /
+                static_cast<double>(batcher_.batches_in_epoch(state_.position.epoch));
+  for (Pace* pace : {&session_, &line_}) {
+    pace->sums.add(result.sums);
+    pace->seconds += now() - start;
+  }
+  log_->live(status());
+  return {result.finite, epoch_ended};
+}
+
+void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
+  ++state_.skipped;
+  ++state_.skipped_in_a_row;
+  if (scaler_.active()) {
+    scaler_.overflowed();
+    log_->say(
+        fmt::format("update {}: overflow; the loss is now scaled by {}", number, scaler_.scale()));
+    return;
+  }
+  const bool hopeless = state_.skipped_in_a_row > kMostSkipped;
+  if (config_.train.on_nonfinite == OnNonfinite::stop || hopeless) stop_nonfinite(batches, number);
+  if (config_.train.on_nonfinite == OnNonfinite::lower) state_.learning_rate_factor /= 2;
+  log_->say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
+                        corpora_.lines_of(batches[0]),
+                        config_.train.on_nonfinite == OnNonfinite::lower
+                            ? "; the learning rate is halved from here on"
+                            : ""));
+}
+
+void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number) {
+  background_.wait();
+  Checkpoint before = learner_->checkpoint();
+  before.state = state_;
+  const Finding finding = find_nonfinite(*learner_, config_, batches, number);
+  const std::string lines = corpora_.lines_of(finding.shard);
+  const fs::path bundle = run_.path() / fmt::format("nonfinite-{:09}", number);
+  write_bundle(bundle, config_, before, finding, lines, system_);
+  const std::string text = fmt::format(
+      "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
+      "`residual train --replay {}`; try a lower schedule.peak, optimizer.clip_norm, or "
+      "train.on_nonfinite = \"skip\" with --resume",
+      number, finding.place, lines, bundle.string());
+  log_->say(text);
+  throw Error(text);
+}
+
+Status Trainer::status() const {
+  const Averages mean = averages(state_.sums);
+  const auto left = static_cast<double>(config_.train.max_updates - state_.update);
+  return {.update = state_.update,
+          .max_updates = config_.train.max_updates,
+          .epoch = state_.position.epoch,
+          .epoch_done = epoch_done_,
+          .loss = mean.loss,
+          .perplexity = mean.perplexity,
+          .learning_rate = learning_rate_,
+          .gradient_norm = gradient_norm_,
+          .tokens_per_second = static_cast<double>(line_.sums.tokens) / line_.seconds,
+          .seconds_left =
+              left < 0 ? -1 : left * session_.seconds / static_cast<double>(session_.sums.updates)};
+}
+
+void Trainer::log_metrics() {
+  const Averages mean = averages(state_.sums);
+  log_->metrics(
+      "train", state_.update,
+      {{"epoch", state_.position.epoch},
+       {"batch", state_.position.batch},
+       {"loss", mean.loss},
+       {"nll", mean.nll},
+       {"perplexity", mean.perplexity},
+       {"learning_rate", learning_rate_},
+       {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
+       {"tokens", state_.sums.tokens},
+       {"source_tokens", state_.sums.source_tokens},
+       {"sentences", state_.sums.sentences},
+       {"skipped", state_.skipped}});
+  log_->say(format_status(status()));
+  if (line_.seconds > 0) {
+    log_->speed({{"update", state_.update},
+                 {"updates", line_.sums.updates},
+                 {"seconds", line_.seconds},
+                 {"tokens_per_second", static_cast<double>(line_.sums.tokens) / line_.seconds},
+                 {"source_tokens_per_second",
+                  static_cast<double>(line_.sums.source_tokens) / line_.seconds}});
+  }
+  line_ = {};
+  state_.sums = {};
+}
+
+bool Trainer::validation_due(const Step& step) const {
+  const ValidateConfig& v = config_.validate;
+  return (step.updated && divides(v.every_updates, state_.update)) ||
+         (step.epoch_ended && divides(v.every_epochs, state_.position.epoch - 1));
+}
+
+bool Trainer::checkpoint_due(const Step& step) const {
+  const CheckpointConfig& c = config_.checkpoint;
+  return (step.updated && divides(c.every_updates, state_.update)) ||
+         (step.epoch_ended && divides(c.every_epochs, state_.position.epoch - 1));
+}
+
+bool Trainer::validate() {
+  if (dev_.empty()) return false;
+  const Averages mean = averages(learner_->evaluate(dev_));
+  const std::map<Metric, double> values = {
+      {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
+  const Metric metric = config_.validate.metric;
+  const bool best =
+      note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
+  log_->metrics("valid", state_.update,
+                {{"epoch", state_.position.epoch},
+                 {"loss", mean.loss},
+                 {"nll", mean.nll},
+                 {"perplexity", mean.perplexity}});
+  log_->say(fmt::format("update {}: dev loss {:.3f} | ppl {:.2f}{}", format_count(state_.update),
+                        mean.loss, mean.perplexity, best ? " | the best so far" : ""));
+  return best;
+}
+
+// Copies what is to be written and leaves the writing to another thread.
+void Trainer::save(bool best) {
+  state_.metrics_bytes = log_->metrics_bytes();
+  log_->sync();
+  auto copy = std::make_shared<Checkpoint>(learner_->checkpoint());
+  copy->state = state_;
+  std::set<int64_t> keep;
+  const auto& epochs = state_.epoch_ends;
+  if (config_.checkpoint.keep_epochs > 0) keep.insert(epochs.begin(), epochs.end());
+  for (const auto& validation : state_.best) {
+    if (config_.checkpoint.keep_best > 0) keep.insert(validation.update);
+  }
+  background_.run([this, copy, keep, best] {
+    store_.write(*copy);
+    store_.prune(config_.checkpoint.keep_last, keep);
+    write_model(run_.path() / "last", *copy);
+    if (best) write_model(run_.path() / "best", *copy);
+  });
+}
+
+void Trainer::write_model(const fs::path& path, const Checkpoint& checkpoint) const {
+  model::Description description = corpora_.description(config_);
+  description.update = checkpoint.state.update;
+  std::vector<model::TensorBytes> tensors;
+  const float* at = checkpoint.values.data();
+  for (const auto& p : model::parameters(config_.model)) {
+    const auto bytes = static_cast<size_t>(p.size()) * sizeof(float);
+    tensors.push_back(
+        {p.name, model::Dtype::f32, p.shape, {reinterpret_cast<const char*>(at), bytes}});
+    at += p.size();
+  }
+  model::write_directory(path, description, tensors, corpora_.directory(), system_);
+}
+
+}  // namespace residual::train

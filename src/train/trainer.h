@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/files.h"
+#include "train/background.h"
+#include "train/checkpoint.h"
+#include "train/corpora.h"
+#include "train/learner.h"
+#include "train/run_directory.h"
+#include "train/run_log.h"
+#include "train/scaler.h"
+#include "train/signals.h"
+
+namespace residual::train {
+
+// Work done and the time it took.
+struct Pace {
+  Sums sums;
+  double seconds = 0;
+};
+
+enum class End { finished, patience, interrupted };
+
+// The loop: updates, metrics, validation, checkpoints. All that it computes follows from
+// configuration and corpus; a run that is killed and resumed, however often, ends with the same
+// bytes in its checkpoint and in metrics.jsonl as one that was not.
+class Trainer {
+ public:
+  // Starts the run, or continues it from its newest sound checkpoint if it has one.
+  explicit Trainer(RunDirectory& run, FileSystem& system = FileSystem::real());
+
+  // Until the end, or until a signal. Errors of writing and of memory say what to do.
+  End run(const StopSignals& signals);
+
+  const State& state() const { return state_; }
+
+ private:
+  struct Step {
+    bool updated;  // false: left out, since it was not finite
+    bool epoch_ended;
+  };
+
+  End run_loop(const StopSignals& signals);
+  bool finished();
+  bool out_of_patience() const;
+  std::vector<data::Batch> next_batches();
+  Step step();
+  void nonfinite(std::span<const data::Batch> batches, int64_t number);
+  [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number);
+  Status status() const;
+  void log_metrics();
+  bool validation_due(const Step& step) const;
+  bool checkpoint_due(const Step& step) const;
+  bool validate();  // whether this model is the best so far
+  void save(bool best);
+  void write_model(const fs::path& path, const Checkpoint& checkpoint) const;
+
+  RunDirectory& run_;
+  FileSystem& system_;
+  const TrainConfig& config_;
+  Corpora corpora_;
+  data::Batcher batcher_;
+  std::vector<data::Batch> dev_;
+  std::unique_ptr<Learner> learner_;
+  LossScaler scaler_;
+  CheckpointStore store_;
+  State state_;
+  std::unique_ptr<RunLog> log_;
+  Background background_;
+
+  // For the display.
+  double learning_rate_ = 0, gradient_norm_ = 0;  // of the last update
+  double epoch_done_ = 0;
+  Pace session_, line_;  // since the start or resume, and since the last line
+};
+
+}  // namespace residual::train

@@ -1,0 +1,37 @@
+#include "train/validation.h"
+
+#include <algorithm>
+
+namespace residual::train {
+
+bool note_validation(State& state, Metric metric, double value, int64_t keep) {
+  const auto better = [metric](double a, double b) {
+    return metric == Metric::bleu ? a > b : a < b;
+  };
+  const bool gain = state.best.empty() || better(value, state.best[0].value);
+  state.validations_without_gain = gain ? 0 : state.validations_without_gain + 1;
+  state.validated = state.update;
+  const auto place = std::ranges::find_if_not(
+      state.best, [&](const BestValidation& best) { return better(best.value, value); });
+  const bool is_best = place == state.best.begin();
+  state.best.insert(place, {state.update, value});
+  const auto size = static_cast<size_t>(std::max<int64_t>(1, keep));
+  if (state.best.size() > size) state.best.resize(size);
+  return is_best;
+}
+
+const char* name_of(Metric metric) {
+  switch (metric) {
+    case Metric::loss:
+      return "loss";
+    case Metric::nll:
+      return "nll";
+    case Metric::perplexity:
+      return "perplexity";
+    case Metric::bleu:
+      break;
+  }
+  return "bleu";
+}
+
+}  // namespace residual::train

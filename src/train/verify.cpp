@@ -1,0 +1,199 @@
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "data/corpus.h"
+#include "data/prepared.h"
+#include "model/directory.h"
+#include "train/artifact.h"
+#include "train/checkpoint.h"
+#include "train/run_directory.h"
+
+namespace residual::train {
+namespace {
+
+class Verifier {
+ public:
+  void artifact(const fs::path& path) {
+    switch (artifact_at(path)) {
+      case Artifact::model:
+        return model(path);
+      case Artifact::run:
+        return run(path);
+      case Artifact::prepared:
+        return prepared(path);
+      case Artifact::checkpoint:
+        return part(path, [&] { return checkpoint(path, nullptr); });
+      case Artifact::corpus:
+        return part(path, [&] { return corpus(path); });
+      case Artifact::tensors:
+        return part(path, [&] { return tensors(path); });
+    }
+  }
+
+  Verification take() { return std::move(result_); }
+
+ private:
+  // `check` gives what there is to say of a sound part, and throws or notes what is wrong.
+  template <class Check>
+  void part(const fs::path& path, const Check& check) {
+    const size_t before = result_.problems.size();
+    try {
+      const std::string found = check();
+      if (result_.problems.size() == before) {
+        result_.checked.push_back(path.string() + ": " + found);
+      }
+    } catch (const Error& error) {
+      problem(error.what());
+    }
+  }
+  void problem(std::string text) { result_.problems.push_back(std::move(text)); }
+
+  void finite(const model::SafeTensors& file) {
+    for (const auto& [name, tensor] : file.tensors()) {
+      if (tensor.dtype != model::Dtype::f32) continue;
+      int64_t bad = 0;
+      for (const float value : tensor.values<float>()) bad += !std::isfinite(value);
+      if (bad > 0) {
+        problem(fmt::format("{}: {} has {} values that are not finite", file.name(), name,
+                            format_count(static_cast<uint64_t>(bad))));
+      }
+    }
+  }
+
+  std::string tensors(const fs::path& path) {
+    const auto file = model::SafeTensors::open(path);
+    finite(file);
+    return fmt::format("{} tensors", file.tensors().size());
+  }
+
+  std::string checkpoint(const fs::path& path, const model::Config* config) {
+    const State state =
+        config != nullptr ? read_checkpoint(path, *config).state : verify_checkpoint(path);
+    finite(model::SafeTensors::open(path));
+    return fmt::format("checkpoint of update {}, checksum right", state.update);
+  }
+
+  std::string corpus(const fs::path& path) {
+    const auto corpus = data::Corpus::open(path);
+    corpus.verify();
+    return fmt::format("{} pairs, checksums right",
+                       format_count(static_cast<uint64_t>(corpus.size())));
+  }
+
+  std::string vocabulary(const fs::path& path, int64_t symbols) {
+    const auto vocabulary = text::Vocabulary::load(path);
+    require(vocabulary.size() == symbols, "{}: has {} symbols, the model has {}", path.string(),
+            vocabulary.size(), symbols);
+    return fmt::format("{} symbols", symbols);
+  }
+
+  void model(const fs::path& path) {
+    model::Description description;
+    bool readable = false;
+    part(path / model::kConfigFile, [&] {
+      read_config(path / model::kConfigFile, description);
+      model::check(description.model);
+      readable = true;
+      return description.model.residual.name + " model";
+    });
+    part(path / model::kWeightsFile, [&] {
+      const auto weights = model::SafeTensors::open(path / model::kWeightsFile);
+      if (readable) {
+        for (auto& each : weight_problems(weights, description.model)) problem(std::move(each));
+      }
+      finite(weights);
+      return fmt::format("{} tensors, as the configuration wants them", weights.tensors().size());
+    });
+    if (!readable) return;
+    const model::Config& c = description.model;
+    if (c.has_encoder()) {
+      const fs::path file = path / description.source_vocabulary;
+      part(file, [&] { return vocabulary(file, c.source_vocabulary); });
+    }
+    const bool same = description.source_vocabulary == description.target_vocabulary;
+    if (c.has_decoder() && !(same && c.has_encoder())) {
+      const fs::path file = path / description.target_vocabulary;
+      part(file, [&] { return vocabulary(file, c.target_vocabulary); });
+    }
+    std::set<std::string> languages;
+    for (const auto& d : description.directions) languages.insert({d.source, d.target});
+    for (const auto& language : languages) {
+      part(path / ("segmentation." + language + ".toml"), [&] {
+        return text::Segmenter::load(path, language).options().subwords + " sub-words";
+      });
+    }
+  }
+
+  void prepared(const fs::path& path) {
+    data::Manifest manifest;
+    part(path / "prepared.toml", [&] {
+      manifest = data::load_manifest(path);
+      return fmt::format("lists {} files", manifest.files.size());
+    });
+    for (const auto& file : manifest.files) {
+      part(path / file.file, [&] {
+        data::Manifest one;
+        one.files = {file};
+        data::verify(one, path);
+        return fmt::format("{} bytes, checksum right",
+                           format_count(static_cast<uint64_t>(file.bytes)));
+      });
+    }
+    for (const auto& each : manifest.corpora) {
+      part(path / each.file, [&] { return corpus(path / each.file); });
+    }
+  }
+
+  void run(const fs::path& path) {
+    TrainConfig config;
+    bool readable = false;
+    part(path / kRunConfig, [&] {
+      read_config(path / kRunConfig, config);
+      check(config);
+      readable = true;
+      return config.model.residual.name + " run";
+    });
+    const auto checkpoints = CheckpointStore(path / kCheckpoints, config.model).list();
+    for (const auto& [update, file] : checkpoints) {
+      part(file, [&, &at = file] { return checkpoint(at, readable ? &config.model : nullptr); });
+    }
+    for (const char* name : {"best", "last"}) {
+      if (fs::exists(path / name)) model(path / name);
+    }
+    for (const char* name : {"metrics.jsonl", "speed.jsonl"}) {
+      if (fs::exists(path / name)) part(path / name, [&] { return json_lines(path / name); });
+    }
+  }
+
+  // The last line may be cut off: a run that is killed leaves it so, and cuts it away on resuming.
+  std::string json_lines(const fs::path& path) {
+    const std::string text = read_file(path);
+    int64_t number = 0;
+    for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      ++number;
+      if (nlohmann::json::accept(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 text.begin() + static_cast<std::ptrdiff_t>(end))) {
+        continue;
+      }
+      problem(fmt::format("{}: line {} is not JSON", path.string(), number));
+    }
+    return fmt::format("{} lines", number);
+  }
+
+  Verification result_;
+};
+
+}  // namespace
+
+Verification verify(const fs::path& path) {
+  Verifier verifier;
+  verifier.artifact(path);
+  return verifier.take();
+}
+
+}  // namespace residual::train
