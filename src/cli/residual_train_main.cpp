@@ -1,0 +1,57 @@
+// residual-train: the commands that need LibTorch. `residual` runs it; its command line is the
+// same.
+
+#include <fmt/format.h>
+
+#include "cli/program.h"
+#include "cli/train.h"
+#include "train/nonfinite.h"
+#include "train/trainer.h"
+
+namespace residual::cli {
+namespace {
+
+fs::path output_of(const TrainCommand& command) {
+  return command.output.empty() ? fs::path("runs") / command.recipe.stem() : command.output;
+}
+
+// --resume takes the run's own recipe if none is given, and --set on top of it.
+train::RunDirectory resume(const TrainCommand& command) {
+  const fs::path output = output_of(command);
+  const bool changed = !command.settings.empty() || !command.data.empty();
+  if (command.recipe.empty() && !changed) return train::RunDirectory::resume(output, nullptr);
+  TrainCommand given = command;
+  if (given.recipe.empty()) given.recipe = output / train::kRunConfig;
+  const train::TrainConfig config = read_recipe(given);
+  train::check(config);
+  return train::RunDirectory::resume(output, &config);
+}
+
+train::RunDirectory start(const TrainCommand& command) {
+  const train::TrainConfig config = read_recipe(command);
+  train::check(config);
+  const train::Corpora corpora(config);
+  return train::RunDirectory::create(
+      output_of(command), train::resolve(corpora.with_vocabularies(config)), command.force);
+}
+
+void run_train(const TrainCommand& command) {
+  if (!command.replay.empty()) {
+    fmt::print("{}", train::replay(command.replay));
+    return;
+  }
+  const train::StopSignals signals;
+  train::RunDirectory run = command.resume ? resume(command) : start(command);
+  train::Trainer trainer(run);
+  if (trainer.run(signals) == train::End::interrupted) {
+    throw CLI::RuntimeError(128 + signals.received());
+  }
+}
+
+}  // namespace
+}  // namespace residual::cli
+
+int main(int argc, char** argv) {
+  return residual::cli::run_program(
+      argc, argv, [](CLI::App& root) { residual::cli::add_train(root, residual::cli::run_train); });
+}

@@ -1,0 +1,132 @@
+// residual train: from a prepared corpus and a recipe to a model.
+
+#include "cli/train.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/progress.h"
+#include "cli/command.h"
+#include "model/parameters.h"
+#include "train/config.h"
+#include "train/corpora.h"
+#include "train/memory.h"
+
+namespace residual::cli {
+namespace {
+
+// What a run of this recipe would be, found out without starting it.
+void print_check(const train::TrainConfig& given) {
+  train::check(given);
+  const train::Corpora corpora(given);
+  const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given));
+  data::Batcher batcher = corpora.batcher(config);
+  const int64_t batches = batcher.batches_in_epoch(1);
+  const int64_t updates =
+      (batches + config.batch.update_frequency - 1) / config.batch.update_frequency;
+  const auto count = [](int64_t n) { return format_count(static_cast<uint64_t>(n)); };
+  fmt::print("model:   {}, {} parameters\n", config.model.residual.name,
+             count(model::parameter_count(config.model)));
+  fmt::print("epoch:   {} batches, {} updates\n", count(batches), count(updates));
+  fmt::print("memory:  {}\n", describe(train::estimate_memory(config)));
+}
+
+void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
+  if (!command.explain && !command.check) {
+    const bool enough = !command.recipe.empty() || !command.replay.empty() ||
+                        (command.resume && !command.output.empty());
+    if (!enough) throw CLI::RequiredError("RECIPE");
+    return train(command);
+  }
+  const train::TrainConfig config = read_recipe(command);
+  if (command.explain) {
+    fmt::print("{}", explain_config(config));
+  } else {
+    print_check(config);
+  }
+}
+
+void add_recipe_options(CLI::App& command, TrainCommand& options) {
+  const std::string group = "Recipe";
+  command.add_option("recipe", options.recipe, "what to train and how, a TOML file; see --explain")
+      ->type_name("RECIPE")
+      ->group(group);
+  command.add_option("--data", options.data, "prepared directory, instead of the recipe's")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_option("--set", options.settings, "overrule a key of the recipe, several times")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->group(group);
+  const auto add_setting = [&](const char* name, const char* key, const char* type,
+                               const char* meaning) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [&options, key](const std::string& value) {
+              options.settings.push_back(fmt::format("{}={}", key, value));
+            },
+            meaning)
+        ->type_name(type)
+        ->group(group);
+  };
+  add_setting("--device", "train.device", "DEVICE", "cpu, cuda or cuda:N: train.device");
+  add_setting("--precision", "train.precision", "NAME", "fp32, bf16 or fp16: train.precision");
+  command
+      .add_flag("--explain", options.explain,
+                "print the recipe that would be followed, every key with its meaning, and stop")
+      ->group(group);
+  command
+      .add_flag("--check", options.check,
+                "look at recipe and corpus, print the sizes of model, epoch and memory, and stop")
+      ->group(group);
+}
+
+void add_run_options(CLI::App& command, TrainCommand& options) {
+  const std::string group = "Run";
+  command
+      .add_option("-o,--output", options.output,
+                  "the run's directory (default: runs/ and the recipe's name)")
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_flag("--resume", options.resume,
+                "continue the run from its newest checkpoint; needs no recipe")
+      ->group(group);
+  command.add_flag("--force", options.force, "start over a run that is there")->group(group);
+  command
+      .add_option("--replay", options.replay,
+                  "repeat the update that a run stopped at, from the directory it left, and print "
+                  "every block's numbers")
+      ->type_name("DIR")
+      ->group(group);
+}
+
+}  // namespace
+
+train::TrainConfig read_recipe(const TrainCommand& command) {
+  train::TrainConfig config;
+  if (!command.recipe.empty()) read_config(command.recipe, config);
+  if (!command.data.empty()) config.data.prepared = command.data;
+  apply_settings<train::TrainConfig>(command.settings, config);
+  return config;
+}
+
+void add_train(CLI::App& root, std::function<void(const TrainCommand&)> train) {
+  CLI::App* command =
+      add_command(root, "train", "Train a model as a recipe says, on a prepared corpus",
+                  {"residual train recipes/iwslt14-resi-dual.toml --output runs/iwslt14",
+                   "# stopped, killed, or the machine went down",
+                   "residual train --resume --output runs/iwslt14", "# another depth",
+                   "residual train recipes/iwslt14-resi-dual.toml \\",
+                   "  --set model.encoder_layers=12 --set model.decoder_layers=12 -o runs/deep",
+                   "# every key of a recipe", "residual train --explain"});
+  auto options = std::make_shared<TrainCommand>();
+  add_recipe_options(*command, *options);
+  add_run_options(*command, *options);
+  command->callback([options, train = std::move(train)] { run(*options, train); });
+}
+
+}  // namespace residual::cli

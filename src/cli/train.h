@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "train/config.h"
+
+namespace residual::cli {
+
+struct TrainCommand {
+  fs::path recipe, output, replay;
+  std::string data;
+  std::vector<std::string> settings;  // --set, in the order given
+  bool resume = false;
+  bool force = false;
+  bool explain = false;
+  bool check = false;
+};
+
+// The recipe file, then --data, then --set: each overrules what came before.
+train::TrainConfig read_recipe(const TrainCommand& command);
+
+// The command's options; `run` is called for what needs LibTorch. --explain and --check do not.
+void add_train(CLI::App& root, std::function<void(const TrainCommand&)> run);
+
+// Becomes residual-train with the same arguments. Returns only by throwing.
+[[noreturn]] void run_residual_train(char** argv);
+
+}  // namespace residual::cli
