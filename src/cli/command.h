@@ -26,18 +26,21 @@ void write_result(const fs::path& output, std::string_view content);
 
 void add_version(CLI::App& root);
 
+void add_average(CLI::App& root);
 void add_bpe(CLI::App& root);
 void add_completions(CLI::App& root);
 void add_corpus(CLI::App& root);
 void add_detokenize(CLI::App& root);
 void add_fetch(CLI::App& root);
 void add_import_fairseq(CLI::App& root);
+void add_info(CLI::App& root);
 void add_normalize(CLI::App& root);
 void add_prepare(CLI::App& root);
 void add_schemes(CLI::App& root);
 void add_score(CLI::App& root);
 void add_sentencepiece(CLI::App& root);
 void add_tokenize(CLI::App& root);
+void add_verify(CLI::App& root);
 void add_vocabulary(CLI::App& root);
 
 }  // namespace residual::cli

@@ -82,7 +82,7 @@ void info(const InfoOptions& o) {
   }
 }
 
-void add_info(CLI::App& parent) {
+void add_corpus_info(CLI::App& parent) {
   auto* command =
       add_command(parent, "info", "counts, lengths and languages; verifies every checksum",
                   {"# one corpus, or all of a prepared directory",
@@ -173,7 +173,7 @@ void show(const ShowOptions& o) {
   }
 }
 
-void add_show(CLI::App& parent) {
+void add_corpus_show(CLI::App& parent) {
   auto* command = add_command(
       parent, "show", "pairs as text: line number, source and target, separated by tabs",
       {"# the first ten pairs; vocabularies are found beside the corpus",
@@ -208,8 +208,8 @@ void add_show(CLI::App& parent) {
 
 void add_corpus(CLI::App& root) {
   auto* corpus = add_group(root, "corpus", "look into the binary corpora that prepare writes");
-  add_info(*corpus);
-  add_show(*corpus);
+  add_corpus_info(*corpus);
+  add_corpus_show(*corpus);
 }
 
 }  // namespace residual::cli

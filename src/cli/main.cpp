@@ -66,6 +66,9 @@ int run(int argc, char** argv) {
   add_score(root);
   add_schemes(root);
   add_import_fairseq(root);
+  add_average(root);
+  add_info(root);
+  add_verify(root);
   add_completions(root);
   root.require_subcommand(0, 1);
   try {

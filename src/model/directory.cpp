@@ -69,21 +69,32 @@ std::vector<std::string> text_files(const Description& d, const fs::path& direct
   return {files.begin(), files.end()};
 }
 
-void check_weights(const SafeTensors& weights, const Config& config) {
+std::vector<std::string> weight_problems(const SafeTensors& weights, const Config& config) {
+  std::vector<std::string> problems;
+  const auto add = [&](const std::string& problem) {
+    problems.push_back(weights.name() + ": " + problem);
+  };
+  const std::string& scheme = config.residual.name;
   std::set<std::string> known;
   for (const auto& p : parameters(config)) {
     known.insert(p.name);
-    require(weights.contains(p.name), "{}: has no tensor {}, which a {} model of this size needs",
-            weights.name(), p.name, config.residual.name);
-    const auto& found = weights.at(p.name);
-    require(found.shape == p.shape, "{}: {} has shape [{}], config.toml makes it [{}]",
-            weights.name(), p.name, fmt::join(found.shape, ", "), fmt::join(p.shape, ", "));
+    if (!weights.contains(p.name)) {
+      add(fmt::format("has no tensor {}, which a {} model of this size needs", p.name, scheme));
+    } else if (const auto& found = weights.at(p.name); found.shape != p.shape) {
+      add(fmt::format("{} has shape [{}], config.toml makes it [{}]", p.name,
+                      fmt::join(found.shape, ", "), fmt::join(p.shape, ", ")));
+    }
   }
   for (const auto& [name, view] : weights.tensors()) {
-    require(known.contains(name) || is_scale_of_known(name, known),
-            "{}: has a tensor {}, which a {} model has not", weights.name(), name,
-            config.residual.name);
+    if (known.contains(name) || is_scale_of_known(name, known)) continue;
+    add(fmt::format("has a tensor {}, which a {} model has not", name, scheme));
   }
+  return problems;
+}
+
+void check_weights(const SafeTensors& weights, const Config& config) {
+  const auto problems = weight_problems(weights, config);
+  if (!problems.empty()) throw Error(problems.front());
 }
 
 Directory Directory::open(const fs::path& given) {

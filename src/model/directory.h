@@ -71,8 +71,10 @@ class Directory {
   SafeTensors weights_;
 };
 
-// Fails unless the tensors are exactly the parameters of the configuration: float32, or in a form
-// that `residual export` stores.
+// How the tensors differ from the parameters of the configuration: those that are missing, have
+// another shape, or should not be there. Forms that `residual export` stores are no difference.
+std::vector<std::string> weight_problems(const SafeTensors& weights, const Config& config);
+// Fails with the first of them.
 void check_weights(const SafeTensors& weights, const Config& config);
 
 // Writes a directory that appears whole or not at all; one that is there and holds a model gives

@@ -1,6 +1,5 @@
 #include "train/artifact.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -33,24 +32,20 @@ ordered_json describe_scheme(const schemes::Options& given) {
   ordered_json out = {{"name", o.name}};
   if (!o.variant.empty()) out["variant"] = o.variant;
   if (o.name == "resi-dual") out["eta"] = o.eta;
-  if (o.output_scale != 1) out["output scale"] = o.output_scale;
-  if (o.dual_from_zero) out["dual stream from"] = "zero";
+  if (o.output_scale != 1) out["output_scale"] = o.output_scale;
+  if (o.dual_from_zero) out["dual_stream_from"] = "zero";
   if (o.alpha != 0) out["alpha"] = o.alpha;
   return out;
 }
 
 ordered_json describe_parameters(const model::Config& config) {
-  std::map<std::string, int64_t> parts;
+  ordered_json out = {{"all", model::parameter_count(config)}, {"embeddings", 0}};
   for (const auto& p : model::parameters(config)) {
-    const char* side = p.side == schemes::Side::encoder ? "encoder" : "decoder";
-    if (p.parts.empty()) {
-      parts["residual scheme"] += p.size();
-    } else {
-      parts[p.block < 0 ? "embeddings" : fmt::format("{} blocks", side)] += p.size();
-    }
+    std::string part = p.side == schemes::Side::encoder ? "encoder_blocks" : "decoder_blocks";
+    if (p.block < 0) part = "embeddings";
+    if (p.parts.empty()) part = "residual_scheme";
+    out[part] = out.value(part, int64_t{0}) + p.size();
   }
-  ordered_json out = {{"all", model::parameter_count(config)}};
-  for (const auto& [part, count] : parts) out[part] = count;
   return out;
 }
 
@@ -59,15 +54,15 @@ ordered_json describe_architecture(const model::Config& c) {
   static const char* const sharings[] = {"source, target and output", "target and output", "none"};
   ordered_json out = {{"kind", kinds[static_cast<int>(c.kind)]},
                       {"scheme", describe_scheme(c.residual)}};
-  if (c.has_encoder()) out["encoder layers"] = c.encoder_layers;
-  if (c.has_decoder()) out["decoder layers"] = c.decoder_layers;
+  if (c.has_encoder()) out["encoder_layers"] = c.encoder_layers;
+  if (c.has_decoder()) out["decoder_layers"] = c.decoder_layers;
   out["width"] = c.width;
-  out["inner width"] = c.inner;
+  out["inner_width"] = c.inner;
   out["heads"] = c.heads;
   out["positions"] = c.max_positions;
-  out["shared embeddings"] = sharings[static_cast<int>(c.sharing)];
-  if (c.has_encoder()) out["source symbols"] = c.source_vocabulary;
-  if (c.has_decoder()) out["target symbols"] = c.target_vocabulary;
+  out["shared_embeddings"] = sharings[static_cast<int>(c.sharing)];
+  if (c.has_encoder()) out["source_symbols"] = c.source_vocabulary;
+  if (c.has_decoder()) out["target_symbols"] = c.target_vocabulary;
   out["parameters"] = describe_parameters(c);
   return out;
 }
@@ -89,7 +84,7 @@ ordered_json describe_model(const fs::path& path) {
   out["precision"] = types;
   out["update"] = d.update;
   out["origin"] = d.origin;
-  out["written by"] = fmt::format("ResiDual {} ({})", d.residual, d.commit);
+  out["written_by"] = fmt::format("ResiDual {} ({})", d.residual, d.commit);
   return out;
 }
 
@@ -110,9 +105,9 @@ ordered_json describe_state(const fs::path& checkpoint) {
             [&](ConfigVisitor& visit) { fields(visit, state); });
   ordered_json out = {{"update", state.update}, {"epoch", state.position.epoch}};
   if (!state.best.empty()) {
-    out["best validation"] = {{"update", state.best[0].update}, {"value", state.best[0].value}};
+    out["best_validation"] = {{"update", state.best[0].update}, {"value", state.best[0].value}};
   }
-  if (state.skipped > 0) out["skipped updates"] = state.skipped;
+  if (state.skipped > 0) out["skipped_updates"] = state.skipped;
   return out;
 }
 
@@ -158,10 +153,10 @@ ordered_json describe_prepared(const fs::path& path) {
     out["corpora"][c.file] = {{"split", c.split},
                               {"direction", c.source + "-" + c.target},
                               {"pairs", c.pairs},
-                              {"source tokens", c.source_tokens},
-                              {"target tokens", c.target_tokens}};
+                              {"source_tokens", c.source_tokens},
+                              {"target_tokens", c.target_tokens}};
   }
-  out["written by"] = fmt::format("ResiDual {} ({})", manifest.residual, manifest.commit);
+  out["written_by"] = fmt::format("ResiDual {} ({})", manifest.residual, manifest.commit);
   return out;
 }
 
@@ -169,8 +164,8 @@ ordered_json describe_corpus(const fs::path& path) {
   const auto corpus = data::Corpus::open(path);
   return {{"direction", corpus.source_language() + "-" + corpus.target_language()},
           {"pairs", corpus.size()},
-          {"source tokens", corpus.footer().source_tokens},
-          {"target tokens", corpus.footer().target_tokens}};
+          {"source_tokens", corpus.footer().source_tokens},
+          {"target_tokens", corpus.footer().target_tokens}};
 }
 
 ordered_json describe_tensors(const fs::path& path) {
@@ -230,7 +225,7 @@ ordered_json describe(const fs::path& path) {
   const Artifact artifact = artifact_at(path);
   ordered_json out = {{"path", path.string()}, {"type", name_of(artifact)}};
   out.update(describe_as(artifact, path));
-  out["bytes on disk"] = bytes_in(path);
+  out["bytes_on_disk"] = bytes_in(path);
   return out;
 }
 

@@ -1,9 +1,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
-
 #include "base/files.h"
 
 // What lies at a path, told from what is there: for `residual info` and `residual verify`.
@@ -18,13 +15,5 @@ Artifact artifact_at(const fs::path& path);
 
 // All that is known of it without reading it whole, ready to be printed.
 nlohmann::ordered_json describe(const fs::path& path);
-
-struct Verification {
-  std::vector<std::string> checked;   // one line for each part
-  std::vector<std::string> problems;  // none: it is sound
-};
-
-// Reads everything and goes on after a problem to find the others.
-Verification verify(const fs::path& path);
 
 }  // namespace residual::train

@@ -1,8 +1,9 @@
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include "train/verify.h"
 
-#include "base/checksum.h"
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
 #include "base/error.h"
 #include "base/progress.h"
 #include "data/corpus.h"
@@ -122,9 +123,8 @@ class Verifier {
     std::set<std::string> languages;
     for (const auto& d : description.directions) languages.insert({d.source, d.target});
     for (const auto& language : languages) {
-      part(path / ("segmentation." + language + ".toml"), [&] {
-        return text::Segmenter::load(path, language).options().subwords + " sub-words";
-      });
+      part(path / ("segmentation." + language + ".toml"),
+           [&] { return text::Segmenter::load(path, language).options().subwords + " sub-words"; });
     }
   }
 

@@ -1,0 +1,62 @@
+// residual average: a model whose parameters are the mean of several checkpoints'.
+
+#include "train/average.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  std::vector<fs::path> inputs;
+  train::CheckpointChoice choice;
+  fs::path output;
+};
+
+void add_choice_options(CLI::App& command, train::CheckpointChoice& choice) {
+  const std::string group = "Which checkpoints of a run; all that are there unless given";
+  const auto add_count = [&](const char* name, int64_t& count, const char* what) {
+    command.add_option(name, count, what)->check(CLI::PositiveNumber)->type_name("K")->group(group);
+  };
+  add_count("--last", choice.last, "the K latest");
+  add_count("--best", choice.best, "the K best by validation");
+  add_count("--epochs", choice.epochs, "the K latest at the end of an epoch");
+  command.add_option("--updates", choice.updates, "those of these updates: 1000,2000")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,N...")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_average(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "average", "Make a model of the mean of checkpoints or models",
+                  {"# the last ten epochs, as the WMT'14 rows are evaluated",
+                   "residual average runs/wmt14 --epochs 10 -o models/wmt14",
+                   "residual average runs/iwslt14 --updates 9000,10000 -o models/iwslt14",
+                   "residual average models/seed-1 models/seed-2 -o models/mean"});
+  auto options = std::make_shared<Options>();
+  command->add_option("input", options->inputs, "runs, checkpoints, model directories")
+      ->required()
+      ->type_name("PATH")
+      ->group("Input and output");
+  command
+      ->add_option("-o,--output", options->output,
+                   "model directory to make; one that is there gives way")
+      ->required()
+      ->type_name("DIR")
+      ->group("Input and output");
+  add_choice_options(*command, options->choice);
+  command->callback([options] {
+    const auto made = train::average(options->inputs, options->choice, options->output);
+    fmt::print("{}: {}\n", options->output.string(), made.origin);
+  });
+}
+
+}  // namespace residual::cli

@@ -1,0 +1,41 @@
+// residual verify: whether a model, run, prepared corpus or checkpoint is whole and sound.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "train/verify.h"
+
+namespace residual::cli {
+namespace {
+
+void run(const std::vector<fs::path>& paths) {
+  size_t problems = 0;
+  for (const auto& path : paths) {
+    const auto result = train::verify(path);
+    for (const auto& line : result.checked) fmt::print("ok       {}\n", line);
+    for (const auto& line : result.problems) fmt::print("problem  {}\n", line);
+    problems += result.problems.size();
+  }
+  require(problems == 0, "{} found",
+          problems == 1 ? "1 problem" : fmt::format("{} problems", problems));
+}
+
+}  // namespace
+
+void add_verify(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "verify", "Check a model, run, prepared corpus or checkpoint, and list all problems",
+      {"residual verify runs/iwslt14", "residual verify models/en-de prepared/iwslt14-de-en",
+       "residual verify runs/iwslt14/checkpoints/000004000.safetensors"});
+  auto paths = std::make_shared<std::vector<fs::path>>();
+  command->add_option("path", *paths, "directories, *.safetensors or *.corpus files")
+      ->required()
+      ->type_name("PATH")
+      ->group("Input");
+  command->callback([paths] { run(*paths); });
+}
+
+}  // namespace residual::cli

@@ -1,0 +1,134 @@
+#include "train/average.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+#include "base/error.h"
+#include "model/average.h"
+#include "model/parameters.h"
+#include "train/artifact.h"
+#include "train/checkpoint.h"
+#include "train/run_directory.h"
+
+namespace residual::train {
+namespace {
+
+struct Input {
+  std::string name;
+  fs::path weights;
+  std::string prefix;  // of the parameters' names
+  fs::path directory;  // a model's: where configuration and text files come from
+  int64_t update;
+};
+
+Input model_input(const fs::path& path) {
+  const auto model = model::Directory::open(path);
+  return {path.string(), path / model::kWeightsFile, "", path, model.description().update};
+}
+
+// The model that a run wrote last, with every checkpoint; only its weights differ.
+fs::path model_of_run(const fs::path& run) {
+  for (const char* name : {"last", "best"}) {
+    if (fs::exists(run / name / model::kWeightsFile)) return run / name;
+  }
+  fail("{}: has no model in last/ or best/ that would tell vocabularies and architecture",
+       run.string());
+}
+
+Input checkpoint_input(const fs::path& path) {
+  const fs::path run = fs::absolute(path).parent_path().parent_path();
+  return {path.filename().string(), path, "model.", model_of_run(run),
+          verify_checkpoint(path).update};
+}
+
+std::vector<int64_t> chosen(const std::map<int64_t, fs::path>& all, const CheckpointChoice& c) {
+  std::vector<int64_t> there, ends, best = {}, out = c.updates;
+  for (const auto& [update, path] : all) there.push_back(update);
+  const auto take = [&](const std::vector<int64_t>& from, int64_t count) {
+    const auto n = std::min(count, static_cast<int64_t>(from.size()));
+    out.insert(out.end(), from.end() - n, from.end());
+  };
+  if (c.best > 0 || c.epochs > 0) {
+    const State state = verify_checkpoint(all.rbegin()->second);
+    for (auto it = state.best.rbegin(); it != state.best.rend(); ++it) {
+      if (all.contains(it->update)) best.push_back(it->update);
+    }
+    for (const int64_t update : state.epoch_ends) {
+      if (all.contains(update)) ends.push_back(update);
+    }
+  }
+  take(there, c.last);
+  take(best, c.best);
+  take(ends, c.epochs);
+  return c.last + c.best + c.epochs == 0 && c.updates.empty() ? there : out;
+}
+
+std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choice) {
+  const auto all = CheckpointStore(run / kCheckpoints, {}).list();
+  require(!all.empty(), "{}: has no checkpoints", run.string());
+  std::vector<Input> inputs;
+  for (const int64_t update : chosen(all, choice)) {
+    const auto found = all.find(update);
+    require(found != all.end(), "{}: has no checkpoint of update {}; it has: {}", run.string(),
+            update, fmt::join(std::views::keys(all), ", "));
+    inputs.push_back(checkpoint_input(found->second));
+  }
+  require(!inputs.empty(), "{}: none of its checkpoints is chosen", run.string());
+  return inputs;
+}
+
+std::vector<Input> inputs_at(const fs::path& path, const CheckpointChoice& choice) {
+  const Artifact artifact = artifact_at(path);
+  if (artifact == Artifact::model) return {model_input(path)};
+  if (artifact == Artifact::checkpoint) return {checkpoint_input(path)};
+  require(artifact == Artifact::run, "{}: is a {}; expected a run, a checkpoint or a model",
+          path.string(), name_of(artifact));
+  return run_inputs(path, choice);
+}
+
+model::Description description_of(const std::vector<Input>& inputs) {
+  model::Description description = model::Directory::open(inputs[0].directory).description();
+  std::vector<std::string> updates;
+  for (const auto& input : inputs) {
+    const auto other = model::Directory::open(input.directory);
+    require(to_toml(other.description().model) == to_toml(description.model),
+            "{} and {} have different architectures; `residual info` shows them",
+            inputs[0].directory.string(), input.directory.string());
+    description.update = std::max(description.update, input.update);
+    updates.push_back(fmt::format("{} (update {})", input.name, input.update));
+  }
+  description.origin = fmt::format("mean of {}", fmt::join(updates, ", "));
+  return description;
+}
+
+}  // namespace
+
+model::Description average(const std::vector<fs::path>& paths, const CheckpointChoice& choice,
+                           const fs::path& output) {
+  std::vector<Input> inputs;
+  for (const auto& path : paths) {
+    for (auto& input : inputs_at(path, choice)) inputs.push_back(std::move(input));
+  }
+  const model::Description description = description_of(inputs);
+
+  std::vector<model::SafeTensors> files;
+  std::vector<model::WeightsAt> weights;
+  files.reserve(inputs.size());
+  for (const auto& input : inputs) {
+    weights.push_back({&files.emplace_back(model::SafeTensors::open(input.weights)), input.prefix});
+  }
+  const auto means = model::average(weights, description.model);
+  const auto list = model::parameters(description.model);
+  std::vector<model::TensorBytes> tensors;
+  for (size_t i = 0; i < list.size(); ++i) {
+    tensors.push_back({list[i].name,
+                       model::Dtype::f32,
+                       list[i].shape,
+                       {reinterpret_cast<const char*>(means[i].data()), 4 * means[i].size()}});
+  }
+  model::write_directory(output, description, tensors, inputs[0].directory);
+  return description;
+}
+
+}  // namespace residual::train
