@@ -15,26 +15,25 @@ Kind kind_of(const schemes::Stack& stack, int k) {
 
 Tensor self_attention(const BlockWeights& w, const StackInput& in, const Tensor& x,
                       const ops::Dropout& dropout) {
-  const auto qkv = ops::linear(x, w.qkv.weight, w.qkv.bias).chunk(3, 1);
-  const Tensor mixed = ops::attention(qkv[0], qkv[1], qkv[2],
-                                      {.heads = in.heads,
-                                       .visibility = in.visibility,
-                                       .queries = in.rows,
-                                       .keys = in.rows,
-                                       .dropout = dropout});
+  const Tensor qkv = ops::linear(x, w.qkv.weight, w.qkv.bias);
+  const Tensor mixed = ops::self_attention(qkv, {.heads = in.heads,
+                                                 .visibility = in.visibility,
+                                                 .queries = in.rows,
+                                                 .keys = in.rows,
+                                                 .dropout = dropout});
   return ops::linear(mixed, w.output.weight, w.output.bias);
 }
 
 Tensor cross_attention(const BlockWeights& w, const StackInput& in, const Tensor& x,
                        const ops::Dropout& dropout) {
   const Tensor q = ops::linear(x, w.query.weight, w.query.bias);
-  const auto kv = ops::linear(in.memory, w.key_value.weight, w.key_value.bias).chunk(2, 1);
-  const Tensor mixed = ops::attention(q, kv[0], kv[1],
-                                      {.heads = in.heads,
-                                       .visibility = ops::Visibility::all,
-                                       .queries = in.rows,
-                                       .keys = *in.memory_rows,
-                                       .dropout = dropout});
+  const Tensor kv = ops::linear(in.memory, w.key_value.weight, w.key_value.bias);
+  const Tensor mixed = ops::cross_attention(q, kv,
+                                            {.heads = in.heads,
+                                             .visibility = ops::Visibility::all,
+                                             .queries = in.rows,
+                                             .keys = *in.memory_rows,
+                                             .dropout = dropout});
   return ops::linear(mixed, w.output.weight, w.output.bias);
 }
 

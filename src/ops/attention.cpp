@@ -2,6 +2,11 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
+
+#include "kernels/multi_head.h"
+#include "ops/mode.h"
 
 namespace residual::ops {
 namespace reference {
@@ -78,9 +83,101 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 }
 
 }  // namespace reference
+namespace {
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec) {
-  return reference::attention(q, k, v, spec);
+using kernels::Matrix;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+using Maybe = c10::optional<Tensor>;  // a Function's inputs may be absent, but not undefined
+
+// Columns [first, first + width) of all rows.
+template <class T>
+Matrix<T> columns(const Tensor& t, int64_t first, int64_t width) {
+  return {t.data_ptr<float>() + first, t.size(0), width, t.size(1)};
+}
+
+// kv undefined: q holds all three.
+struct Projections {
+  const Tensor &q, &kv;
+  int64_t width;
+
+  const Tensor& keys() const { return kv.defined() ? kv : q; }
+  int64_t first_key() const { return kv.defined() ? 0 : width; }
+};
+
+kernels::MultiHead multi_head(const Projections& p, const AttentionSpec& spec) {
+  const int64_t head_width = p.width / spec.heads;
+  return {.sentences = spec.queries.count(),
+          .heads = spec.heads,
+          .head_width = head_width,
+          .query_offsets = spec.queries.offsets.data(),
+          .key_offsets = spec.keys.offsets.data(),
+          .causal = spec.visibility == Visibility::causal,
+          .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(head_width))),
+          .dropout = spec.dropout,
+          .q = columns<const float>(p.q, 0, p.width),
+          .k = columns<const float>(p.keys(), p.first_key(), p.width),
+          .v = columns<const float>(p.keys(), p.first_key() + p.width, p.width)};
+}
+
+class Attention : public torch::autograd::Function<Attention> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& q, const Maybe& maybe_kv,
+                        const std::shared_ptr<const AttentionSpec>& spec) {
+    const Tensor kv = maybe_kv.value_or(Tensor());
+    const Projections p{q, kv, kv.defined() ? q.size(1) : q.size(1) / 3};
+    Tensor out = at::empty({q.size(0), p.width}, q.options());
+    Tensor log_sums = at::empty({q.size(0), spec->heads}, q.options());
+    kernels::multi_head(multi_head(p, *spec), columns<float>(out, 0, p.width),
+                        log_sums.data_ptr<float>());
+    ctx->save_for_backward({q, kv, log_sums});
+    ctx->saved_data["spec"] = at::IValue::make_capsule(c10::make_intrusive<SavedSpec>(spec));
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const auto saved = ctx->get_saved_variables();
+    const auto spec = ctx->saved_data["spec"].toCapsule();
+    const AttentionSpec& s = *static_cast<const SavedSpec&>(*spec).spec;
+    const Tensor dout = outputs[0].contiguous(), &q = saved[0], &kv = saved[1];
+    const Projections p{q, kv, dout.size(1)};
+    const Tensor dq = at::empty(q.sizes(), q.options());
+    const Tensor dkv = kv.defined() ? at::empty(kv.sizes(), kv.options()) : Tensor();
+    const Tensor& dkeys = kv.defined() ? dkv : dq;
+    kernels::multi_head_gradient({.forward = multi_head(p, s),
+                                  .log_sums = saved[2].data_ptr<float>(),
+                                  .dout = columns<const float>(dout, 0, p.width),
+                                  .dq = columns<float>(dq, 0, p.width),
+                                  .dk = columns<float>(dkeys, p.first_key(), p.width),
+                                  .dv = columns<float>(dkeys, p.first_key() + p.width, p.width)});
+    return {dq, dkv, Tensor()};
+  }
+
+ private:
+  struct SavedSpec : torch::CustomClassHolder {
+    explicit SavedSpec(std::shared_ptr<const AttentionSpec> s) : spec(std::move(s)) {}
+    std::shared_ptr<const AttentionSpec> spec;
+  };
+};
+
+}  // namespace
+
+Tensor self_attention(const Tensor& qkv, const AttentionSpec& spec) {
+  if (kernels_fit({qkv})) {
+    return Attention::apply(qkv.contiguous(), Maybe(), std::make_shared<AttentionSpec>(spec));
+  }
+  const auto parts = qkv.chunk(3, 1);
+  return reference::attention(parts[0], parts[1], parts[2], spec);
+}
+
+Tensor cross_attention(const Tensor& q, const Tensor& kv, const AttentionSpec& spec) {
+  if (kernels_fit({q, kv})) {
+    return Attention::apply(q.contiguous(), Maybe(kv.contiguous()),
+                            std::make_shared<AttentionSpec>(spec));
+  }
+  const auto parts = kv.chunk(2, 1);
+  return reference::attention(q, parts[0], parts[1], spec);
 }
 
 }  // namespace residual::ops

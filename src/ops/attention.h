@@ -30,7 +30,9 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 
 }  // namespace reference
 
-// The same, by the fused kernel where it fits.
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionSpec& spec);
+// The same, by kernels where they fit, for projections that were made together: `qkv`
+// [rows, 3 d] for self-attention; `q` [query rows, d] and `kv` [key rows, 2 d].
+Tensor self_attention(const Tensor& qkv, const AttentionSpec& spec);
+Tensor cross_attention(const Tensor& q, const Tensor& kv, const AttentionSpec& spec);
 
 }  // namespace residual::ops

@@ -2,7 +2,11 @@
 
 #include <cmath>
 
-namespace residual::ops::reference {
+#include "kernels/epilogue.h"
+#include "ops/mode.h"
+
+namespace residual::ops {
+namespace reference {
 
 Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
              const Tensor& table, const Dropout& d) {
@@ -10,4 +14,56 @@ Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding
   return dropout(at::embedding(embedding, ids) * scale + table.index_select(0, positions), d);
 }
 
-}  // namespace residual::ops::reference
+}  // namespace reference
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+kernels::Lookup lookup(const Tensor& ids, const Tensor& embedding, const Dropout& dropout) {
+  return {.rows = ids.numel(),
+          .width = embedding.size(1),
+          .factor = std::sqrt(static_cast<float>(embedding.size(1))),
+          .dropout = dropout,
+          .ids = ids.data_ptr<int64_t>()};
+}
+
+class Embed : public torch::autograd::Function<Embed> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& embedding, const Tensor& ids,
+                        const Tensor& positions, const Tensor& table, const Dropout& dropout) {
+    ctx->save_for_backward({embedding, ids});
+    ctx->saved_data["rate"] = dropout.rate;
+    ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
+    kernels::Lookup p = lookup(ids, embedding, dropout);
+    p.places = positions.data_ptr<int64_t>();
+    p.table = embedding.data_ptr<float>();
+    p.positions = table.data_ptr<float>();
+    Tensor y = at::empty({p.rows, p.width}, embedding.options());
+    kernels::look_up(p, y.data_ptr<float>());
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const auto saved = ctx->get_saved_variables();
+    const Tensor dy = outputs[0].contiguous();
+    const Dropout dropout{.rate = ctx->saved_data["rate"].toDouble(),
+                          .key = static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
+    ParameterGradient gradient(saved[0]);
+    kernels::look_up_gradient(lookup(saved[1], saved[0], dropout), dy.data_ptr<float>(),
+                              gradient.data());
+    return {gradient.returned(), Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
+             const Tensor& table, const Dropout& dropout) {
+  if (!kernels_fit({embedding, table})) {
+    return reference::embed(ids, positions, embedding, table, dropout);
+  }
+  return Embed::apply(embedding, ids.contiguous(), positions.contiguous(), table, dropout);
+}
+
+}  // namespace residual::ops

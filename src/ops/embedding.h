@@ -12,6 +12,8 @@ Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding
 
 }  // namespace reference
 
-using reference::embed;
+// The same, by a kernel where it fits.
+Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
+             const Tensor& table, const Dropout& dropout);
 
 }  // namespace residual::ops

@@ -15,7 +15,9 @@ Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 }  // namespace reference
 
-using reference::linear;
-using reference::linear_relu;
+// The same, by kernels where they fit.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const Dropout& dropout);
 
 }  // namespace residual::ops

@@ -1,6 +1,23 @@
 #include "ops/loss.h"
 
-namespace residual::ops::reference {
+#include <algorithm>
+
+#include "kernels/cross_entropy.h"
+#include "kernels/epilogue.h"
+#include "kernels/product.h"
+#include "ops/mode.h"
+
+namespace residual::ops {
+
+SmoothedTargets smoothed_targets(const LossSpec& spec, int64_t symbols) {
+  const double eps = spec.label_smoothing;
+  const auto n = static_cast<double>(symbols);
+  if (spec.smoothing == Smoothing::all) return {1 - eps, eps / n};
+  const double each = eps / (n - 1);
+  return {1 - eps - each, each};
+}
+
+namespace reference {
 
 LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& targets,
                      const LossSpec& spec) {
@@ -8,13 +25,83 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
   const auto precision = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const Tensor log_p = at::log_softmax(logits.to(precision), -1);
   const Tensor nll = -log_p.gather(1, targets.unsqueeze(1)).sum();
-  const double eps = spec.label_smoothing;
-  const auto symbols = static_cast<double>(embedding.size(0));
-  const bool others = spec.smoothing == Smoothing::others;
-  const double each = others ? eps / (symbols - 1) : eps / symbols;
-  const double gold = others ? 1 - eps - each : 1 - eps;
-  const Tensor loss = eps == 0 ? nll : nll * gold - log_p.sum() * each;
+  const auto [gold, each] = smoothed_targets(spec, embedding.size(0));
+  const Tensor loss = spec.label_smoothing == 0 ? nll : nll * gold - log_p.sum() * each;
   return {loss, nll.detach()};
 }
 
-}  // namespace residual::ops::reference
+}  // namespace reference
+namespace {
+
+using kernels::matrix;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr int64_t kChunk = 256;  // rows whose logits exist at once
+
+class OutputLoss : public torch::autograd::Function<OutputLoss> {
+ public:
+  // With `needs_gradient`, the gradients for an upstream gradient of 1 are made at once.
+  static variable_list forward(AutogradContext* ctx, const Tensor& y, const Tensor& embedding,
+                               const Tensor& targets, const SmoothedTargets& weights,
+                               bool needs_gradient) {
+    const int64_t rows = y.size(0), width = y.size(1), symbols = embedding.size(0);
+    Tensor logits = at::empty({std::min(kChunk, rows), symbols}, y.options());
+    Tensor dy, dembedding;
+    if (needs_gradient) {
+      dy = at::empty(y.sizes(), y.options());
+      dembedding = at::empty(embedding.sizes(), y.options());
+    }
+    const auto e = matrix<const float>(embedding.data_ptr<float>(), symbols, width);
+    kernels::CrossEntropySums sums;
+    for (int64_t begin = 0; begin < rows; begin += kChunk) {
+      const int64_t count = std::min(kChunk, rows - begin);
+      const auto part = matrix<const float>(y.data_ptr<float>() + begin * width, count, width);
+      const auto scores = matrix(logits.data_ptr<float>(), count, symbols);
+      kernels::product(part, e, scores);
+      const auto added = kernels::cross_entropy({.rows = count,
+                                                 .symbols = symbols,
+                                                 .gold = static_cast<float>(weights.gold),
+                                                 .each = static_cast<float>(weights.each),
+                                                 .targets = targets.data_ptr<int64_t>() + begin,
+                                                 .logits = scores.data});
+      sums.loss += added.loss;
+      sums.nll += added.nll;
+      if (!needs_gradient) continue;
+      const auto dscores = matrix<const float>(scores.data, count, symbols);
+      kernels::input_gradient(dscores, e,
+                              matrix(dy.data_ptr<float>() + begin * width, count, width));
+      kernels::weight_gradient(dscores, part, matrix(dembedding.data_ptr<float>(), symbols, width),
+                               /*add=*/begin > 0);
+    }
+    if (needs_gradient && rows == 0) dembedding.zero_();
+    ctx->save_for_backward({embedding, dy, dembedding});
+    const Tensor nll = at::scalar_tensor(sums.nll, at::kDouble);
+    ctx->mark_non_differentiable({nll});
+    return {at::scalar_tensor(sums.loss, at::kDouble), nll};
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const auto saved = ctx->get_saved_variables();
+    const double upstream = outputs[0].item<double>();
+    const Tensor dy = upstream == 1 ? saved[1] : saved[1] * upstream;
+    ParameterGradient gradient(saved[0]);
+    kernels::accumulate(static_cast<float>(upstream), saved[2].data_ptr<float>(), saved[2].numel(),
+                        gradient.data());
+    return {dy, gradient.returned(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& targets,
+                     const LossSpec& spec) {
+  if (!kernels_fit({y, embedding})) return reference::output_loss(y, embedding, targets, spec);
+  const bool needs_gradient =
+      at::GradMode::is_enabled() && (y.requires_grad() || embedding.requires_grad());
+  const auto sums = OutputLoss::apply(y.contiguous(), embedding, targets.contiguous(),
+                                      smoothed_targets(spec, embedding.size(0)), needs_gradient);
+  return {sums[0], sums[1]};
+}
+
+}  // namespace residual::ops

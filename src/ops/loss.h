@@ -15,6 +15,12 @@ struct LossSpec {
   Smoothing smoothing = Smoothing::others;
 };
 
+// The weights of -log p of the gold symbol and of every symbol.
+struct SmoothedTargets {
+  double gold, each;
+};
+SmoothedTargets smoothed_targets(const LossSpec& spec, int64_t symbols);
+
 struct LossSums {
   Tensor loss;  // smoothed, to be differentiated
   Tensor nll;   // -log p(gold)
@@ -29,6 +35,9 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
 
 }  // namespace reference
 
-using reference::output_loss;
+// The same, by kernels where they fit: the logits exist for a few rows at a time, and the gradient
+// is made in the same pass.
+LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& targets,
+                     const LossSpec& spec);
 
 }  // namespace residual::ops

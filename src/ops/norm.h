@@ -34,9 +34,11 @@ Tensor add(const Tensor& x, double c, const Branch& branch);
 
 }  // namespace reference
 
-using reference::add;
-using reference::add_norm;
-using reference::dual_add_norm;
-using reference::norm;
+// The same, by kernels where they fit.
+Tensor norm(const Tensor& x, const Affine& ln);
+Tensor add_norm(const Tensor& x, const Branch& branch, const Affine& ln);
+std::tuple<Tensor, Tensor> dual_add_norm(const Tensor& x, const Tensor& d, const Branch& branch,
+                                         double eta, const Affine& ln);
+Tensor add(const Tensor& x, double c, const Branch& branch);
 
 }  // namespace residual::ops

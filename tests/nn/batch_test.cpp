@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/models.h"
+#include "support/torch_models.h"
 
 namespace residual::nn {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/transformer.h"
-#include "support/models.h"
+#include "support/torch_models.h"
 
 namespace residual::nn {
 namespace {

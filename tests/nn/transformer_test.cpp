@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/models.h"
+#include "support/torch_models.h"
 #include "support/tensors.h"
 
 namespace residual::nn {

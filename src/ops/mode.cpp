@@ -1,0 +1,30 @@
+#include "ops/mode.h"
+
+#include <ATen/autocast_mode.h>
+
+#include <atomic>
+
+namespace residual::ops {
+namespace {
+
+std::atomic<Mode> current = Mode::fused;
+
+}  // namespace
+
+void set_mode(Mode mode) { current = mode; }
+Mode mode() { return current; }
+
+bool kernels_fit(std::initializer_list<Tensor> tensors) {
+  if (mode() != Mode::fused || at::autocast::is_cpu_enabled()) return false;
+  for (const auto& tensor : tensors) {
+    if (tensor.defined() && (!tensor.is_cpu() || tensor.scalar_type() != at::kFloat)) return false;
+  }
+  return true;
+}
+
+ParameterGradient::ParameterGradient(const Tensor& parameter)
+    : sum_(parameter.grad()), in_place_(sum_.defined() && sum_.is_contiguous()) {
+  if (!in_place_) sum_ = at::zeros(parameter.sizes(), parameter.options().requires_grad(false));
+}
+
+}  // namespace residual::ops
