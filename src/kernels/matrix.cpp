@@ -129,11 +129,16 @@ void PackedMatrix::multiply(const Product& product) const {
   if (p.x_stride == 0) p.x_stride = in();
   if (p.y_stride == 0) p.y_stride = out();
   if (p.last_panel < 0) p.last_panel = panels();
-  if (precision() == Precision::int8) {
-    const size_t words = p.rows * (groups(panels_) + 1);
-    if (scratch.size() < words) scratch.resize(words);
+  switch (precision()) {
+    case Precision::float32:
+      return multiply_float32(panels_, p);
+    case Precision::float16:
+      return multiply_float16(panels_, p);
+    case Precision::int8:
+      const size_t words = p.rows * (groups(panels_) + 1);
+      if (scratch.size() < words) scratch.resize(words);
+      return multiply_int8(panels_, p, scratch.data());
   }
-  multiply_panels(panels_, p, scratch.data());
 }
 
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {

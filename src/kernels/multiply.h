@@ -2,13 +2,16 @@
 
 #include "kernels/matrix.h"
 
-// The instruction-set dependent half of PackedMatrix.
+// The half of PackedMatrix that depends on the instruction set. A product's strides and panels are
+// filled in.
 namespace residual::kernels {
 
+void multiply_float32(const Panels& m, const Product& p);
+void multiply_float16(const Panels& m, const Product& p);
+
+// `scratch` holds, for each row, ceil(in / group) words and one more.
+void multiply_int8(const Panels& m, const Product& p, int32_t* scratch);
 // Panels::group of int8 weights on this CPU.
 int int8_group();
-
-// `product` with its strides and panels filled in. int8: `scratch` holds scratch_words().
-void multiply_panels(const Panels& panels, const Product& product, int32_t* scratch);
 
 }  // namespace residual::kernels

@@ -1,0 +1,129 @@
+// How a product is cut into tiles, and how a tile of sums becomes a tile of y; shared by the float
+// and int8 products. Included inside each pass of hwy/foreach_target.h, so its guard toggles.
+//
+// The panel layout makes columns of y the lanes of a vector: a tile keeps a few rows by four
+// vectors of y in registers and walks the inputs once, each step one broadcast element of x per row
+// and one vector of weights per column vector. Which tile an element falls into changes nothing
+// about how it is summed.
+#if defined(RESIDUAL_KERNELS_TILES_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RESIDUAL_KERNELS_TILES_H
+#undef RESIDUAL_KERNELS_TILES_H
+#else
+#define RESIDUAL_KERNELS_TILES_H
+#endif
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/matrix.h"
+#include "kernels/simd.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
+
+constexpr int kTileVectors = 4;
+constexpr int kTileWidth = kTileVectors * kLanes;
+// Sums fill the registers: 24 of 32, or 12 of 16.
+constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 6 : 3;
+// Rows that are finished before the next ones are begun: few enough that y's pages stay in the TLB.
+constexpr int64_t kRowBlock = 48;
+
+// A tile of y. `columns` may be fewer than its vectors hold: the rest is padding of the weights.
+template <int kRows>
+class Tile {
+ public:
+  HWY_INLINE Tile(const Product& p, int64_t row, int column, int columns)
+      : y_(p.y + row * p.y_stride + column),
+        stride_(p.y_stride),
+        columns_(std::min(columns, kTileWidth)),
+        epilogue_(p.epilogue) {
+    // Begins to fetch what will be written when the sums are done.
+    for (int r = 0; r < kRows; ++r) {
+      for (int i = 0; i < columns_; i += 16) hwy::Prefetch(y_ + r * stride_ + i);
+    }
+  }
+
+  // value(r, v) gives vector v of row r.
+  template <class Value>
+  HWY_INLINE void store(const Value& value) const {
+    if (columns_ == kTileWidth) return store_all(y_, stride_, value);
+    HWY_ALIGN float tile[kRows * kTileWidth] = {};
+    for (int r = 0; r < kRows; ++r) {
+      std::copy_n(y_ + r * stride_, columns_, tile + r * kTileWidth);
+    }
+    store_all(tile, kTileWidth, value);
+    for (int r = 0; r < kRows; ++r) {
+      std::copy_n(tile + r * kTileWidth, columns_, y_ + r * stride_);
+    }
+  }
+
+ private:
+  template <class Value>
+  HWY_INLINE void store_all(float* y, int64_t stride, const Value& value) const {
+    switch (epilogue_) {
+      case Epilogue::none:
+        return finish<Epilogue::none>(y, stride, value);
+      case Epilogue::relu:
+        return finish<Epilogue::relu>(y, stride, value);
+      case Epilogue::add:
+        return finish<Epilogue::add>(y, stride, value);
+    }
+  }
+
+  template <Epilogue kEpilogue, class Value>
+  static HWY_INLINE void finish(float* y, int64_t stride, const Value& value) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kTileVectors; ++v) {
+        float* to = y + r * stride + v * kLanes;
+        Floats x = value(r, v);
+        if (kEpilogue == Epilogue::add) x = hn::Add(hn::LoadU(kFloats, to), x);
+        // What is below zero becomes zero; NaN stays.
+        if (kEpilogue == Epilogue::relu) x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
+        hn::StoreU(x, kFloats, to);
+      }
+    }
+  }
+
+  float* y_;
+  int64_t stride_;
+  int columns_;
+  Epilogue epilogue_;
+};
+
+template <int kRows>
+using Rows = std::integral_constant<int, kRows>;
+
+// Calls tile(Rows<rows>(), row, column). REQUIRES: 1 <= rows <= kTileRows.
+template <class Call, int kRows = kTileRows>
+HWY_INLINE void call_tile(int64_t rows, int64_t row, int column, const Call& tile) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return call_tile<Call, kRows - 1>(rows, row, column, tile);
+  }
+  tile(Rows<kRows>(), row, column);
+}
+
+// Calls tile(Rows<n>(), row, column) for all tiles of a product. The tiles of a row block are as
+// equal as can be: a tile of one or two rows would wait for its weights.
+template <class Call>
+HWY_INLINE void over_tiles(const Panels& m, const Product& p, const Call& tile) {
+  const int last_column = std::min(p.last_panel * kPanel, m.out);
+  for (int64_t block = 0; block < p.rows; block += kRowBlock) {
+    const int64_t last_row = std::min(p.rows, block + kRowBlock);
+    for (int column = p.first_panel * kPanel; column < last_column; column += kTileWidth) {
+      for (int64_t row = block; row < last_row;) {
+        const int64_t left = last_row - row, tiles = (left + kTileRows - 1) / kTileRows;
+        const int64_t rows = (left + tiles - 1) / tiles;
+        call_tile(rows, row, column, tile);
+        row += rows;
+      }
+    }
+  }
+}
+
+}  // namespace residual::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
