@@ -91,6 +91,7 @@ using ConfigFields = std::function<void(ConfigVisitor&)>;
 
 // What the templates below do once the struct is bound; `name` stands before error texts.
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields);
+void read_layered_toml(const fs::path& file, const ConfigFields& all_fields);
 void apply_setting(const std::string& setting, const ConfigFields& all_fields);
 std::string write_toml(const ConfigFields& all_fields, bool explain);
 
@@ -99,6 +100,14 @@ std::string write_toml(const ConfigFields& all_fields, bool explain);
 template <class Struct>
 void read_config(const fs::path& file, Struct& out) {
   read_toml(read_file(file), file.string(), [&](ConfigVisitor& visit) { fields(visit, out); });
+}
+
+// The same for a file that may name others it builds upon, `extends = "base.toml"` or a list of
+// them, relative to its own directory. They are read before it, each on top of those before: the
+// file only has to say what differs. A circle of files is an error.
+template <class Struct>
+void read_layered_config(const fs::path& file, Struct& out) {
+  read_layered_toml(file, [&](ConfigVisitor& visit) { fields(visit, out); });
 }
 
 // "clean.min_words=3". The value is TOML, or else a string as it stands; list elements that exist

@@ -24,7 +24,7 @@ struct Options {
 data::Recipe resolve(const Options& options) {
   data::Recipe recipe;
   if (!options.recipe.empty()) {
-    read_config(options.recipe, recipe);
+    read_layered_config(options.recipe, recipe);
   } else if (!options.train.empty()) {
     recipe.dev = recipe.test = {};
   }

@@ -108,7 +108,7 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
 
 train::TrainConfig read_recipe(const TrainCommand& command) {
   train::TrainConfig config;
-  if (!command.recipe.empty()) read_config(command.recipe, config);
+  if (!command.recipe.empty()) read_layered_config(command.recipe, config);
   if (!command.data.empty()) config.data.prepared = command.data;
   apply_settings<train::TrainConfig>(command.settings, config);
   return config;

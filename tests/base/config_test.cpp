@@ -171,5 +171,53 @@ TEST(Config, TheExplanationNamesEveryKeyAndIsItselfAConfiguration) {
   EXPECT_EQ(read(text).clean.min_words, 1);
 }
 
+// Writes files and reads the first of them.
+Options read_layered(const std::vector<std::pair<std::string, std::string>>& files) {
+  const test::TemporaryDirectory directory;
+  for (const auto& [name, toml] : files) {
+    fs::create_directories((directory / name).parent_path());
+    replace_file(directory / name, toml);
+  }
+  Options out;
+  read_layered_config(directory / files[0].first, out);
+  return out;
+}
+
+TEST(LayeredConfig, AFileOverrulesTheFilesItExtends) {
+  const Options o = read_layered({
+      {"a.toml", "extends = \"base/b.toml\"\n[clean]\nratio = 2.0"},
+      {"base/b.toml", "extends = [\"c.toml\", \"../d.toml\"]\nname = \"b\""},
+      {"base/c.toml", "name = \"c\"\n[clean]\nratio = 3.0\nmin_words = 5"},
+      {"d.toml", "train = \"d\"\n[clean]\nmin_words = 6"},
+  });
+  EXPECT_EQ(o.name, "b");
+  EXPECT_EQ(o.clean.ratio, 2);
+  EXPECT_EQ(o.clean.min_words, 6);
+  EXPECT_THAT(o.train, ElementsAre("d"));
+}
+
+std::string refusal(const std::vector<std::pair<std::string, std::string>>& files) {
+  try {
+    read_layered(files);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(LayeredConfig, CirclesAndMissingFilesAreErrors) {
+  EXPECT_THAT(refusal({{"a.toml", "extends = \"b.toml\""}, {"b.toml", "extends = \"./a.toml\""}}),
+              HasSubstr("a.toml, which extends it in turn"));
+  EXPECT_THAT(refusal({{"a.toml", "extends = \"a.toml\""}}), HasSubstr("which extends it in turn"));
+  EXPECT_THAT(refusal({{"a.toml", "extends = \"b.toml\""}}),
+              HasSubstr("b.toml, which does not exist"));
+  EXPECT_THAT(refusal({{"a.toml", "extends = 3"}}),
+              HasSubstr("a.toml:1: extends: expected the name of a file, got an integer"));
+  EXPECT_THAT(refusal({{"a.toml", "extends = \"b.toml\""}, {"b.toml", "\nnam = \"x\""}}),
+              HasSubstr("b.toml:2: unknown key \"nam\""));
+}
+
+TEST(LayeredConfig, OnlyRecipesMayExtend) { EXPECT_THROW(read("extends = \"b.toml\""), Error); }
+
 }  // namespace
 }  // namespace residual
