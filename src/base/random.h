@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <span>
 #include <utility>
 
@@ -48,6 +50,12 @@ class Random {
   constexpr uint64_t below(uint64_t position, uint64_t bound) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((Wide{bits(position)} * bound) >> 64);
+  }
+
+  // N(0, 1) from uniform(2 position) and uniform(2 position + 1) (Box and Muller 1958).
+  double normal(uint64_t position) const {
+    const double u = 1 - uniform(2 * position);  // in (0, 1]
+    return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * uniform(2 * position + 1));
   }
 
   // Fisher and Yates, from the end.

@@ -1,7 +1,6 @@
 #include "model/parameters.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "base/checksum.h"
 #include "base/error.h"
@@ -79,22 +78,15 @@ class List {
   std::vector<Parameter> list_;
 };
 
-// Two independent N(0, 1) from two uniform numbers (Box and Muller 1958).
-double normal(const Random& random, uint64_t position) {
-  const double u = 1 - random.uniform(2 * position);  // in (0, 1]
-  return std::sqrt(-2 * std::log(u)) *
-         std::cos(2 * std::numbers::pi * random.uniform(2 * position + 1));
-}
-
 double draw(schemes::Law law, const Random& random, uint64_t position, double rows, double inputs) {
   const double uniform = 2 * random.uniform(position) - 1;
   switch (law) {
     case schemes::Law::normal_width:
-      return normal(random, position) / std::sqrt(inputs);
+      return random.normal(position) / std::sqrt(inputs);
     case schemes::Law::xavier_uniform:
       return uniform * std::sqrt(6 / (inputs + rows));
     case schemes::Law::xavier_normal:
-      return normal(random, position) * std::sqrt(2 / (inputs + rows));
+      return random.normal(position) * std::sqrt(2 / (inputs + rows));
     case schemes::Law::fan_in_uniform:
       return uniform / std::sqrt(inputs);
   }

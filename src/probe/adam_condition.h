@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+// The absolute condition number of Adam's update u(g), theorem 3.2 and figure 3: how much the
+// update moves when the gradient moves a little. u works element by element, so its Jacobian is
+// diagonal.
+namespace residual::probe {
+
+// Where epsilon stands: u = a m^ / (sqrt(v^) + eps) with bias-corrected moments (textbook), or
+// with v not yet corrected, u = a sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps) (fairseq's
+// Adam), which is the textbook's with eps / sqrt(1 - b2^t).
+enum class EpsilonPlace { textbook, fairseq };
+
+// Of the second term of du/dg, equation 6: it is subtracted; the paper prints a plus.
+enum class DerivativeSign { corrected, printed };
+
+// Appendix B's setting.
+struct AdamSetting {
+  int64_t parameters = 1024;
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.98;
+  double epsilon = 1e-6;
+  EpsilonPlace place = EpsilonPlace::textbook;
+  DerivativeSign sign = DerivativeSign::corrected;
+};
+
+// du/dg of one element at step t >= 1, m and v being those of step t - 1.
+double update_derivative(const AdamSetting& setting, int64_t t, double m, double v, double g);
+
+// The definition, a supremum over directions, is the spectral norm of the Jacobian; the paper
+// computes the Frobenius norm, larger by up to sqrt(parameters).
+struct ConditionNumber {
+  double frobenius = 0;
+  double spectral = 0;
+};
+
+// Equation 3 as printed, with v = 0: without the square inside the sum.
+double printed_condition(const AdamSetting& setting, int64_t t);
+
+// Appendix B: at every step a gradient from N(0, sigma^2) for each parameter, the condition number
+// there, then Adam's moments take the gradient in. Element t - 1 is step t.
+std::vector<ConditionNumber> simulate_condition(const AdamSetting& setting, double sigma,
+                                                int64_t steps, uint64_t seed);
+
+}  // namespace residual::probe

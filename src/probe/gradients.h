@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "probe/streams.h"
+
+namespace residual::probe {
+
+// Frobenius norms, by block.
+struct BlockGradients {
+  std::vector<double> parameters;  // |dL/dw_k|, w_k all that f_k has
+  std::vector<double> outputs;     // |dL/df_k|: what reaches the block
+};
+
+// Equation 4: the gradient that enters ResiDual's stack output y = x_{N+1} + LN(d_{N+1}) comes
+// down through the one or the other. The equation as printed leaves out the final norm's Jacobian
+// and takes the wrong blocks into the dual product; here both parts are what automatic
+// differentiation gives with the other one cut at y, so they add up to the whole.
+struct GradientSplit {
+  BlockGradients post;
+  BlockGradients dual;
+  // |eta dL/dd|: the part of `dual` that no block above has touched. The dual stream is a sum, so
+  // it is the same for every block, and all of `dual` for the last.
+  double direct = 0;
+};
+
+struct StackGradients {
+  Side side = Side::encoder;
+  BlockGradients total;
+  std::optional<GradientSplit> split;  // ResiDual only
+};
+
+// Of parameters' gradients as they stand: the norm over each block of a stack.
+std::vector<double> block_norms(const nn::Parameters& parameters, Side side);
+
+// Differentiates the mean loss per prediction. `stacks` are the traces of the pass that gave
+// `loss`. The parameters' gradients are overwritten.
+std::vector<StackGradients> measure_gradients(const nn::Parameters& parameters,
+                                              const std::vector<StackTrace>& stacks,
+                                              const nn::Loss& loss);
+
+}  // namespace residual::probe

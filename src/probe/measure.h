@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "probe/entropy.h"
+#include "probe/gradients.h"
+#include "probe/representation.h"
+#include "probe/streams.h"
+
+namespace residual::probe {
+
+struct StackMeasurement {
+  Side side = Side::encoder;
+  int layers = 0, per_layer = 2;
+  StackGradients gradients;
+  Representation representation;
+  std::vector<double> output_changes;
+  Shares shares;
+};
+
+struct Measurement {
+  double nll = 0;  // nats per prediction
+  int64_t predictions = 0;
+  std::vector<StackMeasurement> stacks;
+  std::vector<AttentionEntropy> entropy;
+};
+
+// All that a probe knows of a model on one batch, without dropout. The parameters' gradients are
+// overwritten.
+Measurement measure(const nn::Parameters& parameters, const nn::Batch& batch,
+                    const ops::LossSpec& loss);
+
+}  // namespace residual::probe
