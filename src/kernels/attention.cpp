@@ -128,15 +128,36 @@ void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
                     [&](int j) { return a.values + j * a.value_stride + first; });
 }
 
-float dot(const float* a, const float* b, int count) {
-  Floats sum = hn::Zero(kFloats);
+// The sums of four vectors' lanes, as four floats.
+HWY_INLINE void store_sums(Floats a, Floats b, Floats c, Floats d, float* sums) {
+  const hn::RepartitionToWide<decltype(kFloats)> pairs;
+  const auto ab = hn::Add(hn::InterleaveLower(kFloats, a, b), hn::InterleaveUpper(kFloats, a, b));
+  const auto cd = hn::Add(hn::InterleaveLower(kFloats, c, d), hn::InterleaveUpper(kFloats, c, d));
+  const auto ab2 = hn::BitCast(pairs, ab), cd2 = hn::BitCast(pairs, cd);
+  const Floats abcd = hn::Add(hn::BitCast(kFloats, hn::InterleaveLower(pairs, ab2, cd2)),
+                              hn::BitCast(kFloats, hn::InterleaveUpper(pairs, ab2, cd2)));
+  // Each block of four lanes now holds a part of all four sums.
+  HWY_ALIGN float parts[kLanes];
+  hn::Store(abcd, kFloats, parts);
+  const hn::CappedTag<float, 4> block;
+  auto all = hn::Load(block, parts);
+  for (int i = 4; i < kLanes; i += 4) all = hn::Add(all, hn::Load(block, parts + i));
+  hn::StoreU(all, block, sums);
+}
+
+// scores[i] = q . keys[i] for four keys.
+HWY_INLINE void score_four(const float* q, const float* const (&keys)[4], int width,
+                           float* scores) {
+  Floats sum[4] = {hn::Zero(kFloats), hn::Zero(kFloats), hn::Zero(kFloats), hn::Zero(kFloats)};
   int i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    sum = hn::MulAdd(hn::LoadU(kFloats, a + i), hn::LoadU(kFloats, b + i), sum);
+  for (; i + kLanes <= width; i += kLanes) {
+    const Floats x = hn::LoadU(kFloats, q + i);
+    for (int j = 0; j < 4; ++j) sum[j] = hn::MulAdd(x, hn::LoadU(kFloats, keys[j] + i), sum[j]);
   }
-  float rest = 0;
-  for (; i < count; ++i) rest += a[i] * b[i];
-  return total(sum) + rest;
+  store_sums(sum[0], sum[1], sum[2], sum[3], scores);
+  for (; i < width; ++i) {
+    for (int j = 0; j < 4; ++j) scores[j] += q[i] * keys[j][i];
+  }
 }
 
 }  // namespace
@@ -159,13 +180,16 @@ void attend_cached_on_target(const CachedAttention& a, float* scores) {
     const int count = a.positions[row];
     for (int head = 0; head < a.heads.count; ++head) {
       const int64_t first = int64_t{head} * a.heads.width;
-      const float* q = a.queries + row * a.query_stride + first;
-      for (int j = 0; j < count; ++j) {
-        scores[j] = dot(q, a.keys + slots[j] * a.cache_stride + first, a.heads.width);
+      const auto key = [&](int j) HWY_ATTR {
+        return a.keys + slots[std::min(j, count - 1)] * a.cache_stride + first;
+      };
+      for (int j = 0; j < count; j += 4) {
+        score_four(a.queries + row * a.query_stride + first,
+                   {key(j), key(j + 1), key(j + 2), key(j + 3)}, a.heads.width, scores + j);
       }
       const float factor = exponentiate(scores, count, a.scale);
       weigh_head<1>(scores, 0, &factor, count, a.heads.width, a.out + row * a.out_stride + first, 0,
-                    [&](int j) { return a.values + slots[j] * a.cache_stride + first; });
+                    [&](int j) HWY_ATTR { return a.values + slots[j] * a.cache_stride + first; });
     }
   }
 }
@@ -212,7 +236,8 @@ void attend_shared(const SharedAttention& attention) {
 void attend_cached(const CachedAttention& attention) {
   if (attention.rows == 0) return;
   const int longest = *std::max_element(attention.positions, attention.positions + attention.rows);
-  HWY_DYNAMIC_DISPATCH(attend_cached_on_target)(attention, scratch(padded(longest)));
+  HWY_DYNAMIC_DISPATCH(attend_cached_on_target)
+  (attention, scratch(padded(longest)));
 }
 
 }  // namespace residual::kernels

@@ -7,6 +7,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -79,10 +80,16 @@ float block_sum(const float* x, int64_t count, float most) {
 
 void offer_block(const float* x, int64_t first, int64_t count, Best& best) {
   int64_t i = 0;
+  for (; i < count && !best.full(); ++i) best.offer(x[i], first + i);
   for (; i + kLanes <= count; i += kLanes) {
     const auto above = hn::Gt(hn::LoadU(kFloats, x + i), hn::Set(kFloats, best.threshold()));
-    if (best.full() && hn::AllFalse(kFloats, above)) continue;
-    for (int64_t j = i; j < i + kLanes; ++j) best.offer(x[j], first + j);
+    if (hn::AllFalse(kFloats, above)) continue;
+    uint8_t bytes[8] = {};
+    hn::StoreMaskBits(kFloats, above, bytes);
+    for (uint64_t bits = std::bit_cast<uint64_t>(bytes); bits != 0; bits &= bits - 1) {
+      const int64_t at = i + std::countr_zero(bits);
+      best.offer(x[at], first + at);
+    }
   }
   for (; i < count; ++i) best.offer(x[i], first + i);
 }
