@@ -32,6 +32,18 @@ void grow(std::vector<T>& buffer, int64_t size) {
 
 }  // namespace
 
+void check_request(const Request& request, const model::Config& config) {
+  const auto length = static_cast<int64_t>(request.source.size());
+  require(length > 0 && length <= config.max_positions,
+          "a source has {} tokens, the model takes from 1 to {}", length, config.max_positions);
+  require(static_cast<int64_t>(request.prefix.size()) < config.max_positions,
+          "a prefix has {} tokens, the model takes up to {}", request.prefix.size(),
+          config.max_positions - 1);
+  require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
+  check_ids(request.source, config.source_vocabulary, "source");
+  check_ids(request.prefix, config.target_vocabulary, "prefix");
+}
+
 struct Search::Sentence {
   Request request;
   std::vector<Memory> memories;  // by model
@@ -86,15 +98,7 @@ int64_t Search::source_tokens() const {
 void Search::add(std::vector<Request> requests, Team* team) {
   std::vector<std::span<const int32_t>> sources;
   for (const auto& request : requests) {
-    const auto length = static_cast<int64_t>(request.source.size());
-    require(length > 0 && length <= max_positions_,
-            "a source has {} tokens, the model takes from 1 to {}", length, max_positions_);
-    require(static_cast<int64_t>(request.prefix.size()) < max_positions_,
-            "a prefix has {} tokens, the model takes up to {}", request.prefix.size(),
-            max_positions_ - 1);
-    require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
-    check_ids(request.source, engines_[0].weights().config().source_vocabulary, "source");
-    check_ids(request.prefix, vocabulary_, "prefix");
+    for (const auto& engine : engines_) check_request(request, engine.weights().config());
     sources.emplace_back(request.source);
   }
   const size_t first = sentences_.size();

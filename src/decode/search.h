@@ -20,6 +20,10 @@ struct Request {
   std::vector<int32_t> prefix;  // tokens that every translation begins with
 };
 
+// Fails unless a model of this configuration can translate it: no side is too long, the source is
+// not empty, all ids exist.
+void check_request(const Request& request, const model::Config& config);
+
 struct Hypothesis {
   std::vector<int32_t> tokens;                // the last one is </s>
   std::vector<float> log_probabilities;       // of each token
@@ -40,8 +44,7 @@ class Search {
   Search(const std::vector<std::shared_ptr<const Weights>>& models, const SearchOptions& options);
   ~Search();
 
-  // Encodes sentences; the next step() begins them. Errors name a source that is empty, too long
-  // or has ids that do not exist.
+  // Encodes sentences; the next step() begins them. Throws what check_request() does.
   void add(std::vector<Request> requests, Team* team = nullptr);
   // One token more for every live hypothesis. Calls `done` for each sentence that ends.
   void step(const Done& done, Team* team = nullptr);

@@ -3,13 +3,20 @@
 namespace residual::decode {
 namespace {
 
-constexpr int kLooksBeforeSleep = 20000;  // about half a millisecond
+// A look is about 25 ns. Within the first ones the others are done if they have a core each; a
+// while after, there is no work at present.
+constexpr int kLooksBeforeYield = 1000;
+constexpr int kLooksBeforeSleep = 20000;
+// Multiplications below which waking the others costs more than it saves.
+constexpr int64_t kWorthSharing = 200'000;
 
-void pause() {
+void wait_a_little(int look) {
+  if (look >= kLooksBeforeYield) {
+    std::this_thread::yield();
+    return;
+  }
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
 #endif
 }
 
@@ -35,7 +42,7 @@ void Team::run_erased(Call call, const void* task) {
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
   call(task, 0);
-  while (working_.load(std::memory_order_acquire) != 0) pause();
+  for (int look = 0; working_.load(std::memory_order_acquire) != 0; ++look) wait_a_little(look);
 }
 
 void Team::help(int member) {
@@ -43,7 +50,7 @@ void Team::help(int member) {
   for (;;) {
     for (int look = 0; round_.load(std::memory_order_acquire) == seen; ++look) {
       if (look < kLooksBeforeSleep) {
-        pause();
+        wait_a_little(look);
       } else {
         round_.wait(seen, std::memory_order_acquire);
       }
@@ -56,7 +63,8 @@ void Team::help(int member) {
 }
 
 void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team) {
-  if (team == nullptr || matrix.panels() < team->size()) {
+  const int64_t work = product.rows * matrix.in() * matrix.out();
+  if (team == nullptr || matrix.panels() < team->size() || work < kWorthSharing) {
     matrix.multiply(product);
     return;
   }

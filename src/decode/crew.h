@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "decode/search.h"
+#include "decode/team.h"
+
+namespace residual::decode {
+
+struct CrewOptions {
+  int threads = 0;              // 0: thread_count()
+  int64_t batch_sentences = 0;  // that one thread works on at a time, at most; 0: by the beam
+  int64_t batch_tokens = 4096;  // of their sources
+};
+
+// Threads that translate what is submitted from anywhere. Each works on sentences of its own and
+// takes new ones as others end, so that its batch stays full whatever their lengths; a thread that
+// works alone is helped by the idle ones with its products.
+class Crew {
+ public:
+  struct Outcome {
+    std::vector<Hypothesis> hypotheses;  // best first
+    std::exception_ptr error;            // instead of them
+  };
+  using Done = std::function<void(Outcome)>;
+
+  Crew(std::vector<std::shared_ptr<const Weights>> models, const SearchOptions& search,
+       const CrewOptions& options);
+  // Drops what has not ended, without calling its `done`.
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  // From any thread. Calls `done` from a thread of the crew. Throws what check_request() does.
+  void submit(Request request, Done done);
+
+  int threads() const { return team_.size(); }
+  int64_t batch_sentences() const { return batch_sentences_; }
+
+ private:
+  struct Job {
+    Request request;
+    Done done;
+  };
+
+  void work();
+  // Waits if `search` has nothing to do. False: the end has come.
+  bool take(const Search& search, std::vector<Job>& taken);
+  Team* idle_team() { return busy_ == 1 && team_.size() > 1 ? &team_ : nullptr; }
+
+  std::vector<std::shared_ptr<const Weights>> models_;
+  SearchOptions search_options_;
+  int64_t batch_sentences_, batch_tokens_;
+  Team team_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> queue_;
+  bool stopped_ = false;
+  // Threads with sentences. One that finds itself alone may use the team during a step: no other
+  // can find the same until that step is over and the first has counted itself out.
+  std::atomic<int> busy_ = 0;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace residual::decode

@@ -1,0 +1,376 @@
+#include "decode/translator.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "decode/split.h"
+
+namespace residual::decode {
+namespace {
+
+using text::Vocabulary;
+
+void copy_line(std::string_view line, std::string& out) { out += line; }
+
+text::LineTransform made(const std::function<text::LineTransform()>& make) {
+  return make ? make() : copy_line;
+}
+
+std::vector<std::string> symbols(std::span<const int32_t> ids, const Vocabulary& vocabulary) {
+  std::vector<std::string> out;
+  for (const int32_t id : ids) out.push_back(vocabulary.symbol(id));
+  return out;
+}
+
+std::vector<std::shared_ptr<const model::Directory>> opened(const std::vector<fs::path>& paths) {
+  require(!paths.empty(), "no model is given");
+  std::vector<std::shared_ptr<const model::Directory>> directories;
+  for (const auto& path : paths) {
+    directories.push_back(std::make_shared<model::Directory>(model::Directory::open(path)));
+  }
+  return directories;
+}
+
+std::vector<std::shared_ptr<const Weights>> loaded(
+    std::span<const std::shared_ptr<const model::Directory>> directories, Precision precision) {
+  std::vector<std::shared_ptr<const Weights>> weights;
+  for (const auto& directory : directories) weights.push_back(load_weights(directory, precision));
+  return weights;
+}
+
+int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> models) {
+  int64_t positions = models[0]->config().max_positions;
+  for (const auto& model : models) positions = std::min(positions, model->config().max_positions);
+  return positions;
+}
+
+}  // namespace
+
+TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
+                        const TranslatorOptions& options) {
+  const model::Directory& first = *models[0];
+  TextTools tools = {first.source_vocabulary(), first.target_vocabulary()};
+  for (const auto& other : models.subspan(1)) {
+    const bool same = other->source_vocabulary().format() == tools.source_vocabulary.format() &&
+                      other->target_vocabulary().format() == tools.target_vocabulary.format();
+    require(same, "{} and {} have different vocabularies; only models with one can decide together",
+            first.path().string(), other->path().string());
+  }
+  if (options.pieces && first.description().directions.empty()) return tools;
+  const model::Direction& direction = first.direction(options.source, options.target);
+  tools.source_tag = direction.source_tag;
+  if (options.pieces) return tools;
+  const text::Segmenter source = first.segmenter(direction.source);
+  const text::Segmenter target = first.segmenter(direction.target);
+  tools.to_source_pieces = [source] { return source.to_pieces(); };
+  tools.to_target_pieces = [target] { return target.to_pieces(); };
+  tools.to_text = [target] { return target.to_text(); };
+  return tools;
+}
+
+// A line on its way.
+struct Translator::Line {
+  uint64_t number = 0;
+  std::vector<std::vector<int32_t>> parts;  // tokens, each part with </s>; none: nothing to say
+  std::vector<int32_t> prefix;              // of the first part
+  std::vector<Crew::Outcome> outcomes;      // by part
+  size_t missing = 0;                       // outcomes not there yet
+  std::exception_ptr error;
+};
+
+// Text to tokens, for one thread.
+class Translator::Reader {
+ public:
+  explicit Reader(const Translator& translator)
+      : t_(translator),
+        to_source_(made(translator.tools_.to_source_pieces)),
+        to_target_(made(translator.tools_.to_target_pieces)) {}
+
+  std::vector<int32_t> source(std::string_view text) {
+    std::vector<int32_t> ids;
+    if (!t_.tools_.source_tag.empty()) {
+      ids.push_back(t_.tools_.source_vocabulary.id(t_.tools_.source_tag));
+    }
+    encode(text, to_source_, t_.tools_.source_vocabulary, ids);
+    return ids;
+  }
+  std::vector<int32_t> target(std::string_view text) {
+    std::vector<int32_t> ids;
+    encode(text, to_target_, t_.tools_.target_vocabulary, ids);
+    return ids;
+  }
+
+  std::shared_ptr<Line> line(const SourceLine& given, uint64_t number) {
+    auto line = std::make_shared<Line>();
+    line->number = number;
+    const size_t empty = t_.tools_.source_tag.empty() ? 1 : 2;
+    std::vector<int32_t> whole = source(given.text);
+    if (whole.size() == empty) return line;
+    if (fits(whole)) {
+      line->parts.push_back(std::move(whole));
+    } else {
+      require(t_.options_.long_lines == LongLines::split,
+              "line {}: has {} tokens, the model takes {}; allow it to be split, or shorten it",
+              number, whole.size(), t_.max_positions_);
+      const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
+      for (const auto part : split_to_fit(given.text, part_fits)) {
+        line->parts.push_back(source(part));
+      }
+    }
+    line->outcomes.resize(line->parts.size());
+    line->missing = line->parts.size();
+    line->prefix = target(given.prefix);
+    require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
+            line->prefix.size() - 1, t_.max_positions_ - 1);
+    line->prefix.pop_back();  // </s>
+    return line;
+  }
+
+ private:
+  void encode(std::string_view text, const text::LineTransform& to_pieces,
+              const Vocabulary& vocabulary, std::vector<int32_t>& ids) {
+    pieces_.clear();
+    to_pieces(text, pieces_);
+    const size_t first = ids.size();
+    vocabulary.encode(pieces_, ids);
+    // A text that spells out "</s>" does not thereby end.
+    for (size_t i = first; i + 1 < ids.size(); ++i) {
+      if (ids[i] < Vocabulary::kUnk) ids[i] = Vocabulary::kUnk;
+    }
+  }
+  bool fits(const std::vector<int32_t>& tokens) const {
+    return static_cast<int64_t>(tokens.size()) <= t_.max_positions_;
+  }
+
+  const Translator& t_;
+  text::LineTransform to_source_, to_target_;
+  std::string pieces_;
+};
+
+// Tokens to text, for one thread.
+class Translator::Writer {
+ public:
+  explicit Writer(const Translator& translator)
+      : t_(translator), to_text_(made(translator.tools_.to_text)) {}
+
+  Translation translation(Line& line) {
+    Translation made;
+    size_t count = line.parts.empty() ? 1 : static_cast<size_t>(t_.options_.search.n_best);
+    for (const auto& part : line.parts) {
+      const auto pieces =
+          symbols(std::span(part).first(part.size() - 1), t_.tools_.source_vocabulary);
+      made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
+    }
+    for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
+    for (size_t rank = 0; rank < count; ++rank) made.outputs.push_back(joined(line, rank));
+    return made;
+  }
+
+ private:
+  // The rank-th hypotheses of all parts, one after the other.
+  Output joined(const Line& line, size_t rank) {
+    Output all;
+    size_t length = 0, source = 0, source_pieces = 0;
+    for (const auto& part : line.parts) source_pieces += part.size() - 1;
+    for (size_t p = 0; p < line.parts.size(); ++p) {
+      const Hypothesis& h = line.outcomes[p].hypotheses[rank];
+      const size_t pieces = h.tokens.size() - 1;
+      if (!all.tokens.empty()) all.log_probabilities.pop_back();  // of the </s> between
+      all.tokens.insert(all.tokens.end(), h.tokens.begin(), h.tokens.end() - 1);
+      all.log_probabilities.insert(all.log_probabilities.end(), h.log_probabilities.begin(),
+                                   h.log_probabilities.end());
+      for (size_t i = 0; i < pieces && !h.attention.empty(); ++i) {
+        auto& row = all.attention.emplace_back(source_pieces);
+        std::copy_n(h.attention[i].begin(), line.parts[p].size() - 1, row.begin() + source);
+      }
+      all.score += h.score * static_cast<double>(h.tokens.size());
+      length += h.tokens.size();
+      source += line.parts[p].size() - 1;
+      append_text(std::span(h.tokens).first(pieces), all.text);
+    }
+    if (length > 0) all.score /= static_cast<double>(length);
+    all.pieces = symbols(all.tokens, t_.tools_.target_vocabulary);
+    return all;
+  }
+
+  void append_text(std::span<const int32_t> tokens, std::string& text) {
+    if (!text.empty()) text += ' ';
+    to_text_(t_.tools_.target_vocabulary.decode(tokens), text);
+  }
+
+  const Translator& t_;
+  text::LineTransform to_text_;
+};
+
+// Lines in order, from the thread that reads them to the one that delivers them. Those whose
+// translation has not come yet may outlive a call that failed, so that all share it.
+class Translator::Conveyor {
+ public:
+  explicit Conveyor(size_t limit) : limit_(limit) {}
+
+  // Waits for room; false: nobody wants lines any more.
+  bool push(std::shared_ptr<Line> line) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopped_ || lines_.size() < limit_; });
+    if (stopped_) return false;
+    lines_.push_back(std::move(line));
+    changed_.notify_all();
+    return true;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_all();
+  }
+  void complete(Line& line, size_t part, Crew::Outcome outcome) {
+    const std::lock_guard lock(mutex_);
+    line.outcomes[part] = std::move(outcome);
+    if (--line.missing == 0) changed_.notify_all();
+  }
+  // The next line once it is complete; null: there are no more.
+  std::shared_ptr<Line> pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return lines_.empty() ? ended_ : lines_.front()->missing == 0; });
+    if (lines_.empty()) return nullptr;
+    auto line = std::move(lines_.front());
+    lines_.pop_front();
+    changed_.notify_all();
+    return line;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Line>> lines_;
+  size_t limit_;
+  bool ended_ = false, stopped_ = false;
+};
+
+Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextTools tools,
+                       const TranslatorOptions& options)
+    : options_(options),
+      models_(std::move(models)),
+      max_positions_(shortest_positions(models_)),
+      tools_(std::move(tools)),
+      crew_(models_, options.search, options.crew) {
+  for (const auto& model : models_) {
+    require(model->config().source_vocabulary == tools_.source_vocabulary.size() &&
+                model->config().target_vocabulary == tools_.target_vocabulary.size(),
+            "the model has {} source and {} target symbols, its vocabularies {} and {}",
+            model->config().source_vocabulary, model->config().target_vocabulary,
+            tools_.source_vocabulary.size(), tools_.target_vocabulary.size());
+  }
+}
+
+Translator::Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
+                       const TranslatorOptions& options)
+    : Translator(loaded(directories, options.precision), TextTools::of(directories, options),
+                 options) {}
+
+Translator::Translator(const std::vector<fs::path>& models, const TranslatorOptions& options)
+    : Translator(opened(models), options) {}
+
+Translator::~Translator() = default;
+
+void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor) {
+  auto line = std::make_shared<Line>();
+  try {
+    Reader reader(*this);
+    for (uint64_t number = 1;; ++number) {
+      const std::optional<SourceLine> given = stream.next();
+      if (!given) break;
+      line = reader.line(*given, number);
+      if (!conveyor->push(line)) break;
+      for (size_t p = 0; p < line->parts.size(); ++p) {
+        Request request = {.source = line->parts[p]};
+        if (p == 0) request.prefix = line->prefix;
+        crew_.submit(std::move(request), [line, conveyor, p](Crew::Outcome outcome) {
+          conveyor->complete(*line, p, std::move(outcome));
+        });
+      }
+    }
+  } catch (...) {
+    auto failed = std::make_shared<Line>();
+    failed->error = std::current_exception();
+    conveyor->push(failed);
+  }
+  conveyor->end();
+}
+
+void Translator::translate(const Stream& stream) {
+  // Far enough ahead that every thread finds a full batch waiting when its own ends.
+  const int64_t ahead = 4 * crew_.batch_sentences() * crew_.threads();
+  const auto conveyor = std::make_shared<Conveyor>(static_cast<size_t>(ahead));
+  std::thread reader([&] { read(stream, conveyor); });
+  try {
+    Writer writer(*this);
+    while (const auto line = conveyor->pop()) {
+      if (line->error) std::rethrow_exception(line->error);
+      for (const auto& outcome : line->outcomes) {
+        if (outcome.error) std::rethrow_exception(outcome.error);
+      }
+      stream.deliver(writer.translation(*line));
+    }
+  } catch (...) {
+    conveyor->stop();
+    stream.stop();
+    reader.join();
+    throw;
+  }
+  reader.join();
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> lines) {
+  std::vector<Translation> translations;
+  size_t at = 0;
+  translate({.next = [&]() -> std::optional<SourceLine> {
+               if (at == lines.size()) return std::nullopt;
+               return SourceLine{lines[at++], ""};
+             },
+             .deliver = [&](Translation t) { translations.push_back(std::move(t)); }});
+  return translations;
+}
+
+std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
+                                          std::span<const std::string> targets,
+                                          uint64_t first) const {
+  require(sources.size() == targets.size(), "there are {} source lines, but {} target lines",
+          sources.size(), targets.size());
+  constexpr int64_t kPairs = 32;  // that go through the decoder together
+  std::vector<ScoredLine> scored(sources.size());
+  parallel_for(static_cast<int64_t>(sources.size()), kPairs, [&](int64_t begin, int64_t end) {
+    Reader reader(*this);
+    std::vector<Pair> pairs;
+    for (int64_t i = begin; i < end; ++i) {
+      pairs.push_back({reader.source(sources[i]), reader.target(targets[i])});
+      const auto longest = std::max(pairs.back().source.size(), pairs.back().target.size());
+      require(static_cast<int64_t>(longest) <= max_positions_,
+              "pair {}: has {} tokens on a side, the model takes {}",
+              first + static_cast<uint64_t>(i), longest, max_positions_);
+    }
+    std::vector<Engine> engines;
+    for (const auto& model : models_) engines.emplace_back(model);
+    const auto log_probabilities = decode::score(engines, pairs);
+    for (int64_t i = begin; i < end; ++i) {
+      const auto& target = pairs[i - begin].target;
+      ScoredLine& line = scored[i];
+      line.pieces = symbols(std::span(target).first(target.size() - 1), tools_.target_vocabulary);
+      line.log_probabilities = log_probabilities[i - begin];
+      line.sum = std::accumulate(line.log_probabilities.begin(), line.log_probabilities.end(), 0.0);
+    }
+  });
+  return scored;
+}
+
+}  // namespace residual::decode

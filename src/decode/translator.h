@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "decode/crew.h"
+#include "decode/options.h"
+#include "decode/score.h"
+#include "model/directory.h"
+#include "text/lines.h"
+#include "text/vocabulary.h"
+
+namespace residual::decode {
+
+// What is done about a line with more tokens than the model has positions.
+enum class LongLines { split, refuse };
+
+struct TranslatorOptions {
+  SearchOptions search;
+  CrewOptions crew;
+  Precision precision = Precision::float32;
+  std::string source, target;  // languages; empty if the model leaves no choice
+  bool pieces = false;         // lines are pieces between spaces, and so are translations
+  LongLines long_lines = LongLines::split;
+};
+
+// How a model's text becomes tokens and back.
+struct TextTools {
+  text::Vocabulary source_vocabulary, target_vocabulary;
+  // Make a function for one thread; none: text is pieces already.
+  std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
+  std::string source_tag;  // symbol before each source, if any
+
+  // Fails unless all models have the same vocabularies; the first one's segmentation is taken.
+  static TextTools of(std::span<const std::shared_ptr<const model::Directory>> models,
+                      const TranslatorOptions& options);
+};
+
+struct SourceLine {
+  std::string text;
+  std::string prefix;  // text that the translation begins with, in whole words
+};
+
+struct Output {
+  std::string text;
+  std::vector<std::string> pieces;
+  std::vector<int32_t> tokens;           // of the pieces
+  std::vector<float> log_probabilities;  // of the pieces, then of </s>
+  // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s>.
+  std::vector<std::vector<float>> attention;
+  double score = 0;  // of a split line: the mean of its parts' by their lengths
+};
+
+struct Translation {
+  std::vector<std::string> source_pieces;
+  std::vector<Output> outputs;  // best first; at least one
+};
+
+// A line's own log-probabilities, given its source line.
+struct ScoredLine {
+  std::vector<std::string> pieces;       // of the target
+  std::vector<float> log_probabilities;  // of the pieces, then of </s>
+  double sum = 0;
+};
+
+// Raw text in, text out. A line's translation depends on the line alone: not on its neighbours,
+// their order or number, nor on threads. Lines without a word give empty lines. Many threads may
+// call one object at once: their sentences then share batches.
+class Translator {
+ public:
+  // Directories of one model, or of several that decide together.
+  Translator(const std::vector<fs::path>& models, const TranslatorOptions& options);
+  // Models in memory.
+  Translator(std::vector<std::shared_ptr<const Weights>> models, TextTools tools,
+             const TranslatorOptions& options);
+  ~Translator();
+
+  struct Stream {
+    std::function<std::optional<SourceLine>()> next;  // in a thread of its own; nothing: the end
+    std::function<void(Translation)> deliver;         // in the calling thread, in order
+    std::function<void()> stop = [] {};  // must make a waiting next() return, after an error
+  };
+  // Delivers each line as soon as it and those before it are done, while next() waits for more.
+  // Memory is bounded. Errors name the line, from 1, after all before it were delivered.
+  void translate(const Stream& stream);
+  std::vector<Translation> translate(std::span<const std::string> lines);
+
+  // Pairs of lines; errors name the pair, counted from `first`. Neither side is split.
+  std::vector<ScoredLine> score(std::span<const std::string> sources,
+                                std::span<const std::string> targets, uint64_t first = 1) const;
+
+  const model::Config& config() const { return models_[0]->config(); }
+
+ private:
+  class Reader;
+  class Writer;
+  class Conveyor;
+  struct Line;
+
+  Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
+             const TranslatorOptions& options);
+  void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
+
+  TranslatorOptions options_;
+  std::vector<std::shared_ptr<const Weights>> models_;
+  int64_t max_positions_;
+  TextTools tools_;
+  Crew crew_;
+};
+
+}  // namespace residual::decode

@@ -1,0 +1,185 @@
+#include "decode/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "decode/score.h"
+#include "decode/search.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+#include "support/double_transformer.h"
+#include "support/models.h"
+#include "support/sentences.h"
+#include "support/temporary.h"
+
+namespace residual::decode {
+namespace {
+
+using test::random_model;
+using test::random_sentence;
+using test::small_config;
+
+// Every scheme in every variant.
+std::vector<schemes::Options> all_schemes() {
+  std::vector<schemes::Options> all;
+  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+    auto variants = entry.variants;
+    if (variants.empty()) variants.emplace_back();
+    for (const auto& variant : variants) all.push_back({.name = entry.name, .variant = variant});
+  }
+  return all;
+}
+
+class EveryScheme : public testing::TestWithParam<schemes::Options> {
+ protected:
+  test::ModelValues made() const {
+    model::Config config = small_config();
+    config.residual = GetParam();
+    return random_model(config);
+  }
+};
+
+TEST_P(EveryScheme, DecodesWhatItsDefinitionInDoublesGives) {
+  const auto model = made();
+  const test::DoubleTransformer exact(model.config, model.values);
+  Engine engine(model.weights());
+  for (uint64_t i = 0; i < 4; ++i) {
+    const Pair pair = {random_sentence(2 * i, 1 + 4 * i), random_sentence(2 * i + 1, 6)};
+    const auto got = forced_logits(engine, pair);
+    const auto want = exact.logits(pair.source, pair.target).at;
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t j = 0; j < got.size(); ++j) ASSERT_NEAR(got[j], want[j], 1e-4) << j;
+  }
+}
+
+TEST_P(EveryScheme, DecodesTokenByTokenWhatOnePassGives) {
+  const auto model = made();
+  Engine engine(model.weights());
+  const Pair pair = {random_sentence(1, 7), random_sentence(2, 9)};
+  const auto whole = forced_logits(engine, pair);
+
+  const std::span<const int32_t> source = pair.source;
+  const auto memories = engine.encode({&source, 1}, nullptr);
+  const Step::Sentence sentence = {memories.data(), 1};
+  const int64_t vocabulary = model.config.target_vocabulary;
+  std::vector<int32_t> slots;
+  std::vector<float> logits(vocabulary);
+  for (int32_t i = 0; i < static_cast<int32_t>(pair.target.size()); ++i) {
+    slots.push_back(20 - i);  // any slot will do
+    const int32_t token = i == 0 ? text::Vocabulary::kEos : pair.target[i - 1];
+    const int32_t position = i + 1;
+    const Rows hidden = engine.decode({.tokens = {&token, 1},
+                                       .positions = {&position, 1},
+                                       .slots = slots.data(),
+                                       .slot_stride = 32,
+                                       .slot_count = 21,
+                                       .sentences = {&sentence, 1}},
+                                      nullptr);
+    engine.project(hidden, 0, 1, logits.data(), nullptr);
+    for (int64_t v = 0; v < vocabulary; ++v) ASSERT_EQ(logits[v], whole[i * vocabulary + v]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, EveryScheme, testing::ValuesIn(all_schemes()),
+                         [](const auto& tested) {
+                           std::string name = tested.param.name + "_" + tested.param.variant;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST(Engine, GivesRowsThatDoNotDependOnTheirNeighbours) {
+  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
+    Engine engine(random_model(small_config()).weights(precision));
+    std::vector<Pair> pairs;
+    for (uint64_t i = 0; i < 9; ++i) {
+      pairs.push_back({random_sentence(i, 1 + i * 3), random_sentence(i + 100, 30 - 3 * i)});
+    }
+    const auto together = score({&engine, 1}, pairs);
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      EXPECT_EQ(score({&engine, 1}, {&pairs[i], 1})[0], together[i]);
+    }
+  }
+}
+
+TEST(Engine, GivesTheSameBitsAloneAndWithATeam) {
+  model::Config config = small_config();
+  config.width = 192;  // several panels and enough work that there is something to share
+  config.heads = 4;
+  config.inner = 500;
+  Engine engine(random_model(config).weights());
+  const std::vector<Pair> pairs = {{random_sentence(1, 9), random_sentence(2, 12)}};
+  const auto alone = score({&engine, 1}, pairs);
+  for (const int threads : {2, 3}) {
+    Team team(threads);
+    EXPECT_EQ(score({&engine, 1}, pairs, &team), alone);
+  }
+}
+
+TEST(Engine, KeepsCloseToFloat32WithSmallerWeights) {
+  const auto model = random_model(small_config());
+  const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
+  Engine exact(model.weights());
+  const auto want = score({&exact, 1}, {&pair, 1})[0];
+  const std::map<Precision, double> allowed = {{Precision::float16, 0.01}, {Precision::int8, 0.15}};
+  for (const auto& [precision, tolerance] : allowed) {
+    Engine engine(model.weights(precision));
+    const auto got = score({&engine, 1}, {&pair, 1})[0];
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], tolerance);
+  }
+}
+
+// Matrices as `residual export` stores them: int8 and one scale per row.
+TEST(Weights, AreTheSameWhetherInt8IsStoredOrMadeAtLoad) {
+  const auto model = random_model(small_config());
+  std::map<std::string, std::pair<std::vector<int8_t>, std::vector<float>>> stored;
+  for (const auto& p : model::parameters(model.config)) {
+    if (p.shape.size() < 2) continue;
+    auto& [weights, scales] = stored[p.name];
+    weights.resize(p.size());
+    scales.resize(p.shape[0]);
+    kernels::quantize(model.values.at(p.name).data(), static_cast<int>(p.shape[0]),
+                      static_cast<int>(p.shape[1]), weights.data(), scales.data());
+  }
+  const auto find = [&](const std::string& name) -> Values {
+    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
+    return {.quantized = stored.at(name).first, .scales = stored.at(name).second};
+  };
+  Engine loaded(
+      std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>()));
+  Engine made(model.weights(Precision::int8));
+  const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
+  EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair));
+}
+
+TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {
+  auto model = random_model(small_config());
+  const std::string name = "decoder.layers.1.cross_attention.query.weight";
+  model.values[name].pop_back();
+  EXPECT_THROW(
+      try { model.weights(); } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr(name + " has 575 values, expected 576"));
+        throw;
+      },
+      Error);
+  model.values.erase(name);
+  EXPECT_THROW(model.weights(), Error);
+}
+
+TEST(Score, OfSeveralModelsIsTheirMeanProbability) {
+  std::vector<Engine> engines;
+  for (const uint64_t seed : {1, 2}) {
+    engines.emplace_back(random_model(small_config(), seed).weights());
+  }
+  const Pair pair = {random_sentence(1, 5), random_sentence(2, 8)};
+  const auto a = score({&engines[0], 1}, {&pair, 1})[0];
+  const auto b = score({&engines[1], 1}, {&pair, 1})[0];
+  const auto both = score(engines, {&pair, 1})[0];
+  for (size_t i = 0; i < both.size(); ++i) {
+    EXPECT_NEAR(std::exp(both[i]), (std::exp(a[i]) + std::exp(b[i])) / 2, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace residual::decode

@@ -1,0 +1,366 @@
+#include "decode/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "decode/crew.h"
+#include "decode/score.h"
+#include "support/models.h"
+#include "support/sentences.h"
+
+namespace residual::decode {
+namespace {
+
+using test::random_model;
+using test::random_sentence;
+using test::small_config;
+using testing::Each;
+using testing::SizeIs;
+
+std::shared_ptr<const Weights> small_model(uint64_t seed = 1,
+                                           Precision precision = Precision::float32) {
+  return random_model(small_config(), seed).weights(precision);
+}
+
+std::vector<Request> random_requests(size_t count) {
+  std::vector<Request> requests;
+  for (uint64_t i = 0; i < count; ++i) {
+    requests.push_back({.source = random_sentence(i, Random(9).below(i, 15))});
+  }
+  return requests;
+}
+
+std::vector<std::vector<Hypothesis>> search_with(
+    const SearchOptions& options, std::vector<Request> requests,
+    std::shared_ptr<const Weights> model = small_model()) {
+  Search search({std::move(model)}, options);
+  return search_all(search, std::move(requests));
+}
+
+bool same(const Hypothesis& a, const Hypothesis& b) {
+  return a.tokens == b.tokens && a.score == b.score && a.log_probabilities == b.log_probabilities &&
+         a.attention == b.attention;
+}
+
+bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same(x, y); });
+}
+
+TEST(Beam, OfWidthOneIsGreedy) {
+  const auto model = small_model();
+  Engine engine(model);
+  const auto requests = random_requests(5);
+  const auto results = search_with({.beam = 1, .min_length = 0}, requests, model);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto& tokens = results[i][0].tokens;
+    const auto logits = forced_logits(engine, {requests[i].source, tokens});
+    const int64_t vocabulary = model->config().target_vocabulary;
+    for (size_t t = 0; t + 1 < tokens.size(); ++t) {
+      auto row = std::span(logits).subspan(t * vocabulary, vocabulary);
+      const auto best = std::ranges::max_element(row) - row.begin();
+      EXPECT_TRUE(tokens[t] == best || best == text::Vocabulary::kPad);
+    }
+  }
+}
+
+TEST(Beam, ReportsTheScoreThatTheHypothesisHas) {
+  const auto model = small_model();
+  Engine engine(model);
+  const auto requests = random_requests(8);
+  for (const double penalty : {0.0, 0.6, 1.0}) {
+    const auto results = search_with(
+        {.beam = 4, .n_best = 4, .length_penalty = penalty, .word_penalty = 0.3}, requests, model);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      for (const auto& h : results[i]) {
+        const Pair pair = {requests[i].source, h.tokens};
+        const auto parts = score({&engine, 1}, {&pair, 1})[0];
+        EXPECT_EQ(parts, h.log_probabilities);
+        const auto n = static_cast<double>(h.tokens.size());
+        const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+        EXPECT_NEAR(h.score, (sum - 0.3 * n) / std::pow(n, penalty), 1e-5);
+      }
+    }
+  }
+}
+
+// The promise that a translation does not depend on its company: random batches, sentences that
+// come in the middle of others' search, crews of several sizes.
+TEST(Search, GivesTheSameBitsInAnyCompany) {
+  for (const auto precision : {Precision::float32, Precision::int8}) {
+    const auto model = small_model(1, precision);
+    const SearchOptions options = {.beam = 3, .n_best = 3, .with_attention = true};
+    const auto requests = random_requests(24);
+    std::vector<std::vector<Hypothesis>> alone;
+    for (const auto& request : requests) {
+      alone.push_back(search_with(options, {request}, model)[0]);
+    }
+    for (uint64_t round = 0; round < 6; ++round) {
+      std::vector<size_t> order(requests.size());
+      std::iota(order.begin(), order.end(), 0);
+      Random(round).shuffle(std::span(order));
+      Search search({model}, options);
+      size_t next = 0, ended = 0;
+      for (uint64_t step = 0; ended < requests.size(); ++step) {
+        std::vector<Request> batch;
+        for (auto n = Random(round, 1).below(step, 4); n > 0 && next < order.size(); --n) {
+          batch.push_back(requests[order[next]]);
+          batch.back().id = order[next++];
+        }
+        if (!batch.empty()) search.add(std::move(batch));
+        search.step([&](uint64_t id, const std::vector<Hypothesis>& got) {
+          EXPECT_TRUE(same(got, alone[id])) << id;
+          ++ended;
+        });
+      }
+    }
+  }
+}
+
+TEST(Crew, GivesTheSameBitsWhateverItsThreadsAndBatches) {
+  model::Config config = small_config();
+  config.width = 192;  // enough work for a team to share
+  config.heads = 4;
+  config.inner = 500;
+  const auto model = random_model(config).weights();
+  const SearchOptions options = {.beam = 3, .n_best = 2};
+  const auto requests = random_requests(30);
+  std::vector<std::vector<Hypothesis>> alone = search_with(options, requests, model);
+  for (const int threads : {1, 2, 4}) {
+    for (const int batch : {1, 5, 64}) {
+      std::vector<std::vector<Hypothesis>> got(requests.size());
+      std::atomic<size_t> missing = requests.size();
+      Crew crew({model}, options, {.threads = threads, .batch_sentences = batch});
+      for (size_t i = 0; i < requests.size(); ++i) {
+        crew.submit(requests[i], [&, i](Crew::Outcome outcome) {
+          got[i] = std::move(outcome.hypotheses);
+          if (--missing == 0) missing.notify_all();
+        });
+      }
+      for (size_t left = missing; left > 0; left = missing) missing.wait(left);
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(got[i], alone[i])) << i;
+    }
+  }
+}
+
+TEST(Crew, ReportsWhatCannotBeTranslated) {
+  Crew crew({small_model()}, {}, {.threads = 1});
+  const auto ignore = [](const Crew::Outcome&) {};
+  EXPECT_THROW(crew.submit({.source = {}}, ignore), Error);
+  EXPECT_THROW(crew.submit({.source = {50, 2}}, ignore), Error);
+  EXPECT_THROW(crew.submit({.source = {-1, 2}}, ignore), Error);
+  EXPECT_THROW(crew.submit({.source = random_sentence(1, 64)}, ignore), Error);
+  EXPECT_THROW(crew.submit({.source = {5, 2}, .prefix = {2}}, ignore), Error);
+}
+
+TEST(Crew, ReportsAModelThatGivesNoNumbers) {
+  auto values = random_model(small_config());
+  values.values["decoder.layers.0.feed_forward.outer.bias"][0] = std::nanf("");
+  Crew crew({values.weights()}, {}, {.threads = 1});
+  std::atomic<bool> is_done = false;
+  crew.submit({.source = {5, 2}}, [&](const Crew::Outcome& outcome) {
+    EXPECT_TRUE(outcome.error);
+    is_done = true;
+    is_done.notify_all();
+  });
+  is_done.wait(false);
+}
+
+TEST(Search, BeginsEveryHypothesisWithThePrefix) {
+  auto requests = random_requests(6);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].prefix.assign(i, 10);
+  for (const bool is_random : {false, true}) {
+    const auto results =
+        search_with({.beam = 4, .n_best = 4, .sampling = {.is_on = is_random}}, requests);
+    for (size_t i = 0; i < results.size(); ++i) {
+      ASSERT_THAT(results[i], SizeIs(4));
+      for (const auto& h : results[i]) {
+        ASSERT_GE(h.tokens.size(), i);
+        EXPECT_THAT(std::vector(h.tokens.begin(), h.tokens.begin() + i), Each(10));
+      }
+    }
+  }
+}
+
+TEST(Search, ContinuesAPrefixOfItsOwnTranslationToTheSame) {
+  auto requests = random_requests(6);
+  const auto free = search_with({.beam = 1}, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto& tokens = free[i][0].tokens;
+    requests[i].prefix.assign(tokens.begin(), tokens.begin() + tokens.size() / 2);
+  }
+  const auto forced = search_with({.beam = 1}, requests);
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_TRUE(same(free[i], forced[i]));
+}
+
+TEST(Search, KeepsToTheLengthsAsked) {
+  const auto requests = random_requests(6);
+  for (const auto& result : search_with({.min_length = 7, .max_length_factor = 0}, requests)) {
+    EXPECT_GE(result[0].tokens.size(), 8U);
+    EXPECT_LE(result[0].tokens.size(), 11U);
+  }
+  const SearchOptions exact = {.min_length = 5, .max_length_factor = 0, .max_length_offset = 5};
+  for (const auto& result : search_with(exact, requests)) EXPECT_EQ(result[0].tokens.size(), 6U);
+}
+
+TEST(Search, RepeatsNoNGramAndGivesNoUnkWhenForbidden) {
+  const SearchOptions options = {
+      .min_length = 25, .max_length_offset = 30, .no_repeat_ngram = 2, .forbid_unk = true};
+  for (const auto& result : search_with(options, random_requests(6))) {
+    const auto& tokens = result[0].tokens;
+    std::set<std::pair<int32_t, int32_t>> seen;
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      EXPECT_NE(tokens[i], text::Vocabulary::kUnk);
+      EXPECT_TRUE(seen.insert({tokens[i], tokens[i + 1]}).second) << i;
+    }
+  }
+}
+
+TEST(Chooser, GivesTheBestOfWhatIsAllowedHoweverMuchIsForbidden) {
+  std::vector<float> logits(300);
+  for (int i = 0; i < 300; ++i)
+    logits[i] = static_cast<float>(i % 7) - 0.01F * static_cast<float>(i);
+  Chooser chooser(300, 0);
+  for (const int count : {1, 50, 250}) {
+    std::vector<int32_t> forbidden(count);
+    std::iota(forbidden.begin(), forbidden.end(), 6);
+    auto row = logits;
+    const auto got = chooser.likeliest(row.data(), 5, forbidden);
+    std::vector<int32_t> allowed;
+    for (int32_t i = 0; i < 300; ++i) {
+      if (std::ranges::count(forbidden, i) == 0) allowed.push_back(i);
+    }
+    std::ranges::stable_sort(allowed, std::greater<>(), [&](int32_t i) { return logits[i]; });
+    const float normaliser = kernels::log_sum_exp(logits.data(), 300);
+    for (size_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(got[i].token, allowed[i]);
+      EXPECT_EQ(got[i].log_probability, logits[allowed[i]] - normaliser);
+    }
+  }
+}
+
+TEST(Chooser, TakesThePenaltyOfUnkIntoAccount) {
+  std::vector<float> logits = {0, 0, 1, 3, 2, 1.5};
+  Chooser chooser(6, 1.25);
+  const auto got = chooser.likeliest(logits.data(), 2, {});
+  EXPECT_EQ(got[0].token, 4);
+  EXPECT_EQ(got[1].token, text::Vocabulary::kUnk);
+}
+
+TEST(Sampling, IsAFunctionOfSeedAndSentence) {
+  const auto requests = random_requests(10);
+  const SearchOptions options = {.beam = 3, .n_best = 3, .sampling = {.is_on = true, .seed = 7}};
+  const auto results = search_with(options, requests);
+  std::vector<Request> reversed(requests.rbegin(), requests.rend());
+  const auto again = search_with(options, reversed);
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_TRUE(same(results[i], again[results.size() - 1 - i]));
+  }
+  SearchOptions other = options;
+  other.sampling.seed = 8;
+  EXPECT_FALSE(same(search_with(other, requests)[0], results[0]));
+}
+
+TEST(Sampling, FromTheLikeliestTokenIsGreedy) {
+  const auto requests = random_requests(6);
+  const auto greedy = search_with({.beam = 1}, requests);
+  const auto top_k = search_with({.beam = 1, .sampling = {.is_on = true, .top_k = 1}}, requests);
+  const auto top_p = search_with({.beam = 1, .sampling = {.is_on = true, .top_p = 1e-6}}, requests);
+  const auto cold =
+      search_with({.beam = 1, .sampling = {.is_on = true, .temperature = 1e-4}}, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(top_k[i][0].tokens, greedy[i][0].tokens);
+    EXPECT_EQ(top_p[i][0].tokens, greedy[i][0].tokens);
+    EXPECT_EQ(cold[i][0].tokens, greedy[i][0].tokens);
+  }
+}
+
+TEST(Sampling, FollowsTheProbabilities) {
+  Chooser chooser(3, 0);
+  std::vector<int> counts(3);
+  const Random random(1);
+  for (uint64_t i = 0; i < 20000; ++i) {
+    std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.2F)};
+    ++counts[chooser.draw(logits.data(), {.is_on = true}, {}, random.uniform(i)).token];
+  }
+  EXPECT_NEAR(counts[0] / 20000.0, 0.5, 0.02);
+  EXPECT_NEAR(counts[1] / 20000.0, 0.3, 0.02);
+}
+
+TEST(Ensemble, OfOneModelTwiceIsTheModel) {
+  const auto model = small_model();
+  const auto requests = random_requests(8);
+  Search twice({model, model}, {});
+  const auto got = search_all(twice, requests);
+  const auto want = search_with({}, requests, model);
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i][0].tokens, want[i][0].tokens);
+    EXPECT_NEAR(got[i][0].score, want[i][0].score, 1e-5);
+  }
+}
+
+TEST(Ensemble, ScoresByTheMeanProbability) {
+  const std::vector<std::shared_ptr<const Weights>> models = {small_model(1), small_model(2)};
+  const auto requests = random_requests(4);
+  Search search(models, {});
+  const auto results = search_all(search, requests);
+  std::vector<Engine> engines;
+  for (const auto& model : models) engines.emplace_back(model);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Pair pair = {requests[i].source, results[i][0].tokens};
+    const auto parts = score(engines, {&pair, 1})[0];
+    for (size_t j = 0; j < parts.size(); ++j) {
+      EXPECT_NEAR(results[i][0].log_probabilities[j], parts[j], 1e-5);
+    }
+  }
+}
+
+TEST(Ensemble, RefusesModelsOfDifferentVocabularies) {
+  model::Config other = small_config();
+  other.source_vocabulary = other.target_vocabulary = 60;
+  EXPECT_THROW(Search({small_model(), random_model(other).weights()}, {}), Error);
+}
+
+TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfALongerSearch) {
+  const auto requests = random_requests(10);
+  const auto full = search_with({.stop = Stop::full}, requests);
+  const auto bound = search_with({.stop = Stop::bound}, requests);
+  const auto first = search_with({.stop = Stop::first}, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_GE(bound[i][0].score, first[i][0].score);
+    if (bound[i][0].score < full[i][0].score) ADD_FAILURE() << i;
+  }
+}
+
+TEST(Attention, OfEachTokenSumsToOneOverItsSource) {
+  const auto requests = random_requests(5);
+  for (const int64_t layer : {0, 2}) {
+    const SearchOptions options = {
+        .beam = 2, .n_best = 2, .with_attention = true, .attention_layer = layer};
+    const auto results = search_with(options, requests);
+    for (size_t i = 0; i < results.size(); ++i) {
+      for (const auto& h : results[i]) {
+        ASSERT_EQ(h.attention.size(), h.tokens.size());
+        for (const auto& row : h.attention) {
+          EXPECT_EQ(row.size(), requests[i].source.size());
+          EXPECT_NEAR(std::accumulate(row.begin(), row.end(), 0.0), 1, 1e-5);
+        }
+      }
+    }
+  }
+}
+
+TEST(SearchOptions, ThatDoNotFitAreRefused) {
+  EXPECT_THROW(check({.beam = 0}), Error);
+  EXPECT_THROW(check({.beam = 2, .n_best = 3}), Error);
+  EXPECT_THROW(check({.sampling = {.temperature = 0}}), Error);
+  EXPECT_THROW(Search({small_model()}, {.attention_layer = 3}), Error);
+}
+
+}  // namespace
+}  // namespace residual::decode

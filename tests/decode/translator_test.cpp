@@ -1,0 +1,196 @@
+#include "decode/translator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+
+#include "base/error.h"
+#include "decode/split.h"
+#include "support/models.h"
+#include "support/temporary.h"
+
+namespace residual::decode {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Words w0 ... w45, each a symbol; text is words between spaces.
+TextTools word_tools() {
+  TextTools tools;
+  text::VocabularyBuilder builder;
+  for (uint64_t i = 0; i < 46; ++i) builder.add("w" + std::to_string(i), 100 - i);
+  tools.source_vocabulary = tools.target_vocabulary = builder.finish({.multiple = 1});
+  return tools;
+}
+
+Translator word_translator(const TranslatorOptions& options = {}) {
+  return Translator({test::random_model(test::small_config()).weights()}, word_tools(), options);
+}
+
+std::string words(int first, int count) {
+  std::string line;
+  for (int i = 0; i < count; ++i) {
+    line += (i > 0 ? " w" : "w") + std::to_string((first + 7 * i) % 46);
+  }
+  return line;
+}
+
+std::vector<std::string> some_lines(int count) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < count; ++i) lines.push_back(words(i, i * 5 % 13));
+  return lines;
+}
+
+TEST(Translator, GivesEveryLineItsOwnTranslationInOrder) {
+  const auto lines = some_lines(40);
+  auto translator = word_translator({.crew = {.threads = 2, .batch_sentences = 4}});
+  const auto all = translator.translate(lines);
+  ASSERT_EQ(all.size(), lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto one = translator.translate(std::span(lines).subspan(i, 1));
+    EXPECT_EQ(one[0].outputs[0].text, all[i].outputs[0].text);
+    EXPECT_EQ(one[0].outputs[0].score, all[i].outputs[0].score);
+  }
+}
+
+TEST(Translator, GivesAnEmptyLineForALineWithoutWords) {
+  const std::vector<std::string> lines = {"", "w1", " \t "};
+  const auto all = word_translator().translate(lines);
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_EQ(all[0].outputs[0].text, "");
+  EXPECT_NE(all[1].outputs[0].text, "");
+  EXPECT_EQ(all[2].outputs[0].text, "");
+}
+
+TEST(Translator, DeliversALineWhileTheNextIsNotThereYet) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int delivered = 0, given = 0;
+  word_translator().translate({.next = [&]() -> std::optional<SourceLine> {
+                                 std::unique_lock lock(mutex);
+                                 changed.wait(lock, [&] { return delivered == given; });
+                                 if (given == 3) return std::nullopt;
+                                 ++given;
+                                 return SourceLine{"w3 w4", ""};
+                               },
+                               .deliver =
+                                   [&](const Translation&) {
+                                     const std::lock_guard lock(mutex);
+                                     ++delivered;
+                                     changed.notify_all();
+                                   }});
+  EXPECT_EQ(delivered, 3);
+}
+
+TEST(Translator, EndsWhenDeliveryFails) {
+  bool is_stopped = false;
+  Translator::Stream stream = {.next =
+                                   [] {
+                                     return SourceLine{"w1 w2", ""};
+                                   },
+                               .deliver = [](const Translation&) { fail("closed"); },
+                               .stop = [&] { is_stopped = true; }};
+  EXPECT_THROW(word_translator().translate(stream), Error);
+  EXPECT_TRUE(is_stopped);
+}
+
+TEST(Translator, SplitsALongLineOrNamesIt) {
+  const std::string sentence = words(1, 30) + " .";
+  const std::vector<std::string> lines = {"w1", sentence + " " + sentence + " " + words(2, 100)};
+  auto splitting = word_translator({.search = {.with_attention = true}});
+  const auto all = splitting.translate(lines);
+  const auto& joined = all[1].outputs[0];
+  EXPECT_EQ(all[1].source_pieces.size(), 162U);
+  EXPECT_EQ(joined.attention.size(), joined.pieces.size());
+  EXPECT_EQ(joined.log_probabilities.size(), joined.pieces.size() + 1);
+  const std::vector<std::string> first = {sentence};
+  const auto part = splitting.translate(first);
+  EXPECT_THAT(joined.text, testing::StartsWith(part[0].outputs[0].text));
+
+  auto refusing = word_translator({.long_lines = LongLines::refuse});
+  EXPECT_THROW(
+      try { refusing.translate(lines); } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("line 2: has 163 tokens, the model takes 64"));
+        throw;
+      },
+      Error);
+}
+
+TEST(Translator, BeginsWithThePrefix) {
+  std::vector<Translation> got;
+  bool is_given = false;
+  word_translator().translate({.next = [&]() -> std::optional<SourceLine> {
+                                 if (std::exchange(is_given, true)) return std::nullopt;
+                                 return SourceLine{"w1 w2", "w9 w8"};
+                               },
+                               .deliver = [&](Translation t) { got.push_back(std::move(t)); }});
+  EXPECT_THAT(got[0].outputs[0].text, testing::StartsWith("w9 w8"));
+}
+
+TEST(Translator, DoesNotTakeSpeltOutSpecialSymbolsForTheirMeaning) {
+  const std::vector<std::string> lines = {"w1 </s> w2", "w1 <unk> w2"};
+  const auto all = word_translator().translate(lines);
+  EXPECT_EQ(all[0].outputs[0].text, all[1].outputs[0].text);
+}
+
+TEST(Translator, ScoresItsOwnTranslationAsItReportedIt) {
+  const std::vector<std::string> sources = {"w1 w2 w3", "w5 w6"};
+  auto translator = word_translator({.search = {.length_penalty = 0}});
+  std::vector<std::string> targets;
+  const auto translations = translator.translate(sources);
+  for (const auto& t : translations) targets.push_back(t.outputs[0].text);
+  const auto scored = translator.score(sources, targets);
+  for (size_t i = 0; i < scored.size(); ++i) {
+    EXPECT_EQ(scored[i].log_probabilities, translations[i].outputs[0].log_probabilities);
+    EXPECT_NEAR(scored[i].sum, translations[i].outputs[0].score, 1e-5);
+  }
+}
+
+TEST(Translator, RunsAModelDirectoryFromTextToText) {
+  const test::TemporaryDirectory directory;
+  const auto made = test::random_model(test::small_config());
+  word_tools().source_vocabulary.save(directory / "vocabulary.txt");
+  const text::Segmenter segmenter({.language = "en", .subwords = "none"}, "");
+  segmenter.save(directory.path(), "en");
+  segmenter.save(directory.path(), "de");
+  model::Description description;
+  description.model = made.config;
+  description.directions = {{"en", "de", ""}};
+  std::vector<model::TensorBytes> tensors;
+  for (const auto& p : model::parameters(made.config)) {
+    const auto& values = made.values.at(p.name);
+    tensors.push_back({p.name,
+                       model::Dtype::f32,
+                       p.shape,
+                       {reinterpret_cast<const char*>(values.data()), p.size() * sizeof(float)}});
+  }
+  model::write_directory(directory / "model", description, tensors, directory.path());
+
+  const std::vector<std::string> lines = {"w1 w2, w3"};
+  const auto from_disk = Translator({directory / "model"}, {}).translate(lines);
+  EXPECT_THAT(from_disk[0].source_pieces, ElementsAre("w1", "w2", "<unk>", "w3"));
+  const std::vector<std::string> pieces = {"w1 w2 , w3"};
+  EXPECT_EQ(word_translator().translate(pieces)[0].outputs[0].tokens,
+            from_disk[0].outputs[0].tokens);
+  const auto twice = Translator({directory / "model", directory / "model"}, {}).translate(lines);
+  EXPECT_EQ(twice[0].outputs[0].tokens, from_disk[0].outputs[0].tokens);
+}
+
+TEST(Split, CutsAtSentencesThenSpacesThenCharacters) {
+  const auto short_enough = [](std::string_view part) { return part.size() <= 8; };
+  EXPECT_THAT(split_to_fit("One two. Three; f", short_enough),
+              ElementsAre("One two.", "Three;", "f"));
+  EXPECT_THAT(split_to_fit("aaaa bbbb cccc", short_enough), ElementsAre("aaaa", "bbbb", "cccc"));
+  EXPECT_THAT(split_to_fit("ääääääää", short_enough), ElementsAre("ääää", "ääää"));
+  EXPECT_THAT(split_to_fit("3.14159 + 2", short_enough), ElementsAre("3.14159", "+ 2"));
+  EXPECT_THAT(split_to_fit("  ", short_enough), IsEmpty());
+}
+
+}  // namespace
+}  // namespace residual::decode
