@@ -1,0 +1,125 @@
+#include "train/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace residual::train {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TrainConfig valid() {
+  TrainConfig config;
+  config.data.prepared = "prepared";
+  return config;
+}
+
+std::string error_of(const TrainConfig& config) {
+  try {
+    check(config);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TrainConfig, ReadsBackWhatItWrites) {
+  TrainConfig config = valid();
+  config.schedule.kind = ScheduleKind::t_fixup;
+  config.optimizer.epsilon = 1e-9;
+  config.model.residual.name = "admin";
+  const std::string text = to_toml(config);
+  TrainConfig read;
+  read_toml(text, "text", [&](ConfigVisitor& visit) { fields(visit, read); });
+  EXPECT_EQ(to_toml(read), text);
+}
+
+TEST(TrainConfig, ExplainsEveryKey) {
+  std::istringstream lines(explain_config<TrainConfig>());
+  std::string before;
+  for (std::string line; std::getline(lines, line); before = line) {
+    const bool is_key = line.find(" = ") != std::string::npos && !line.starts_with("#");
+    if (is_key) EXPECT_TRUE(before.starts_with("# ") && before.size() > 4) << line;
+  }
+}
+
+TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
+  EXPECT_EQ(error_of(valid()), "");
+  const auto refuses = [](auto change, const char* text) {
+    TrainConfig config = valid();
+    change(config);
+    EXPECT_THAT(error_of(config), HasSubstr(text));
+  };
+  refuses([](auto& c) { c.data.prepared.clear(); }, "data.prepared: names no directory");
+  refuses([](auto& c) { c.train.max_updates = 0; }, "would never end");
+  refuses([](auto& c) { c.schedule.warmup = 0; }, "schedule.warmup_init = 0.0005");
+  refuses([](auto& c) { c.train.precision = Precision::fp16; }, "fp16 needs a CUDA device");
+  refuses([](auto& c) { c.train.device = "gpu"; }, "expected cpu, cuda or cuda:N");
+  refuses([](auto& c) { c.model.heads = 7; }, "cannot be divided among 7 heads");
+  refuses([](auto& c) { c.model.max_positions = 100; }, "must not exceed model.max_positions");
+  refuses(
+      [](auto& c) {
+        c.schedule.kind = ScheduleKind::linear;
+        c.train.max_updates = 100;
+      },
+      "not more than the 4000 of the warm-up");
+  refuses(
+      [](auto& c) {
+        c.validate = {.every_updates = 0, .every_epochs = 0, .patience = 3};
+      },
+      "validation is off");
+  refuses(
+      [](auto& c) {
+        c.model.kind = model::Kind::language;
+        c.validate.metric = Metric::bleu;
+      },
+      "bleu needs a translation model");
+}
+
+TEST(TrainConfig, ResolvingFillsInWhatIsLeftOpen) {
+  TrainConfig config = valid();
+  config.schedule.kind = ScheduleKind::cosine;
+  const TrainConfig resolved = resolve(config);
+  EXPECT_EQ(resolved.train.workers, available_cores());
+  EXPECT_EQ(resolved.schedule.total, config.train.max_updates);
+  EXPECT_EQ(to_toml(resolve(resolved)), to_toml(resolved));
+}
+
+TEST(TrainConfig, EtaIsSetForFloat16OnlyWhenNobodyDid) {
+  TrainConfig config = valid();
+  config.train.device = "cuda";
+  EXPECT_EQ(resolve(config).model.residual.eta, 1);
+  config.train.precision = Precision::fp16;
+  EXPECT_EQ(resolve(config).model.residual.eta, 1.0 / 32);  // 18 decoder blocks
+  config.model.residual.eta = 0.05;
+  EXPECT_EQ(resolve(config).model.residual.eta, 0.05);
+  config.model.residual.eta = 1;
+  config.model.residual.name = "pre-ln";
+  EXPECT_EQ(resolve(config).model.residual.eta, 1);
+}
+
+TEST(Differences, AreThoseThatMakeItAnotherRun) {
+  const TrainConfig before = resolve(valid());
+  TrainConfig now = valid();  // unresolved, as a recipe gives it
+  now.train.max_updates = 50;
+  now.checkpoint.every_updates = 7;
+  now.log.every_updates = 7;
+  now.data.prepared = "elsewhere";
+  EXPECT_THAT(differences(before, now), IsEmpty());
+
+  now.optimizer.beta2 = 0.999;
+  now.model.width = 256;
+  const auto found = differences(before, now);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].key, "model.width");
+  EXPECT_EQ(found[1].key, "optimizer.beta2");
+  EXPECT_EQ(found[1].before, "0.98");
+  EXPECT_EQ(found[1].now, "0.999");
+}
+
+}  // namespace
+}  // namespace residual::train

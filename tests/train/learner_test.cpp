@@ -1,0 +1,223 @@
+#include "train/learner.h"
+
+#include <gtest/gtest.h>
+
+#include "base/parallel.h"
+#include "support/fairseq_fixture.h"
+#include "tiny.h"
+#include "train/corpora.h"
+#include "train/schedule.h"
+
+namespace residual::train {
+namespace {
+
+// The fixture's padded ids as a batch.
+data::Batch batch_of(const test::FairseqFixture& fixture) {
+  data::Batch batch{.source_offsets = {0}, .target_offsets = {0}};
+  const auto pack = [&](const char* name, std::vector<int32_t>& ids,
+                        std::vector<int32_t>& offsets) {
+    const Tensor padded = fixture.tensor(name);
+    for (int64_t s = 0; s < padded.size(0); ++s) {
+      for (int64_t i = 0; i < padded.size(1); ++i) {
+        const auto id = padded[s][i].item<int32_t>();
+        if (id != text::Vocabulary::kPad) ids.push_back(id);
+      }
+      offsets.push_back(static_cast<int32_t>(ids.size()));
+    }
+  };
+  pack("batch.source", batch.source, batch.source_offsets);
+  pack("batch.target", batch.target, batch.target_offsets);
+  for (size_t s = 0; s + 1 < batch.source_offsets.size(); ++s) {
+    batch.pairs.push_back(static_cast<int64_t>(s));
+  }
+  return batch;
+}
+
+std::vector<float> packed(const std::vector<Tensor>& tensors) {
+  std::vector<float> all;
+  for (const Tensor& t : tensors) {
+    const Tensor flat = t.contiguous();
+    all.insert(all.end(), flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
+  }
+  return all;
+}
+
+// The settings of tests/data/fairseq's thirty updates.
+TrainConfig fairseq_settings(const model::Config& model) {
+  TrainConfig config;
+  config.model = model;
+  config.dropout = {.residual = 0, .attention = 0, .activation = 0};
+  config.optimizer.weight_decay = 1e-4;
+  config.schedule = {.peak = 5e-3, .warmup = 10, .warmup_init = 1e-7};
+  config.train.workers = 1;
+  return config;
+}
+
+class Fairseq : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Fairseq, ThirtyUpdatesFollowTheAuthorsCode) {
+  const auto [name, workers] = GetParam();
+  const test::FairseqFixture fixture(name);
+  TrainConfig config = fairseq_settings(fixture.config());
+  config.train.workers = workers;
+  Learner learner(config);
+  const std::vector<float> values = packed(fixture.parameters("param."));
+  const std::vector<float> zeros(values.size());
+  learner.restore({.values = values, .m = zeros, .v = zeros});
+
+  const Tensor losses = fixture.tensor("train.loss_per_token").to(at::kDouble);
+  const Tensor rates = fixture.tensor("train.lr").to(at::kDouble);
+  const std::vector<data::Batch> batches{batch_of(fixture)};
+  for (int64_t t = 0; t < losses.numel(); ++t) {
+    const double rate = learning_rate(config.schedule, t);
+    EXPECT_NEAR(rate, rates[t].item<double>(), 1e-9) << t;
+    const auto result = learner.update(batches, {.number = t + 1, .learning_rate = rate});
+    EXPECT_NEAR(result.sums.loss / static_cast<double>(result.sums.tokens),
+                losses[t].item<double>(), 1e-4)
+        << t;
+  }
+  const std::vector<float> wanted = packed(fixture.parameters("train.param."));
+  const std::vector<float> got = learner.values();
+  ASSERT_EQ(got.size(), wanted.size());
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    difference += std::pow(got[i] - wanted[i], 2);
+    size += std::pow(wanted[i], 2);
+  }
+  EXPECT_LT(std::sqrt(difference / size), 2e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Schemes, Fairseq,
+    testing::Combine(testing::Values("post-ln", "pre-ln", "resi-dual", "resi-dual-eta"),
+                     testing::Values(1, 3)));
+
+class Learning : public testing::Test {
+ protected:
+  static const test::ReverseTask& task() {
+    static const test::ReverseTask made;
+    return made;
+  }
+  static TrainConfig config() {
+    return resolve(Corpora(task().config()).with_vocabularies(task().config()));
+  }
+  static std::vector<data::Batch> batches(const TrainConfig& config, int count) {
+    const Corpora corpora(config);
+    data::Batcher batcher = corpora.batcher(config);
+    std::vector<data::Batch> taken;
+    for (int i = 0; i < count; ++i) taken.push_back(batcher.next());
+    return taken;
+  }
+};
+
+TEST_F(Learning, DoesNotDependOnTheNumberOfThreads) {
+  TrainConfig c = config();
+  c.train.workers = 3;
+  const auto some = batches(c, 2);
+  std::vector<Checkpoint> ends;
+  for (const int threads : {1, 2, 5}) {
+    set_thread_count(threads);
+    Learner learner(c);
+    for (int64_t n = 1; n <= 3; ++n) learner.update(some, {.number = n, .learning_rate = 1e-3});
+    ends.push_back(learner.checkpoint());
+  }
+  set_thread_count(available_cores());
+  for (const auto& end : ends) {
+    EXPECT_EQ(end.values, ends[0].values);
+    EXPECT_EQ(end.v, ends[0].v);
+  }
+}
+
+TEST_F(Learning, GradientsOfBatchesAddUpToThoseOfOneBatch) {
+  TrainConfig c = config();
+  c.dropout = {.residual = 0, .attention = 0, .activation = 0};
+  c.train.workers = 1;
+  const auto two = batches(c, 2);
+  data::Batch one = two[0];
+  for (int64_t s = 0; s < two[1].size(); ++s) {
+    const auto append = [s](const auto& ids, const auto& offsets, auto& to, auto& to_offsets) {
+      to.insert(to.end(), ids.begin() + offsets[s], ids.begin() + offsets[s + 1]);
+      to_offsets.push_back(static_cast<int32_t>(to.size()));
+    };
+    append(two[1].source, two[1].source_offsets, one.source, one.source_offsets);
+    append(two[1].target, two[1].target_offsets, one.target, one.target_offsets);
+    one.pairs.push_back(two[1].pairs[s]);
+  }
+  Learner apart(c), together(c);
+  const UpdateStep step{.number = 1, .learning_rate = 1e-3};
+  const auto a = apart.update(two, step);
+  const auto b = together.update(std::vector{one}, step);
+  EXPECT_EQ(a.sums.tokens, b.sums.tokens);
+  EXPECT_NEAR(a.sums.loss, b.sums.loss, 1e-5 * b.sums.loss);
+  EXPECT_NEAR(a.sums.gradient_norm, b.sums.gradient_norm, 1e-5 * b.sums.gradient_norm);
+}
+
+TEST_F(Learning, ScalingTheLossChangesNothingButRounding) {
+  const TrainConfig c = config();
+  const auto some = batches(c, 1);
+  Learner plain(c), scaled(c);
+  plain.update(some, {.number = 1, .learning_rate = 1e-3});
+  scaled.update(some, {.number = 1, .learning_rate = 1e-3, .loss_scale = 1024});
+  EXPECT_EQ(plain.values(), scaled.values());  // a power of two: exact
+}
+
+TEST_F(Learning, Bfloat16StaysNearFloat32) {
+  TrainConfig c = config();
+  const auto some = batches(c, 1);
+  Learner exact(c);
+  c.train.precision = Precision::bf16;
+  Learner rounded(c);
+  const UpdateStep step{.number = 1, .learning_rate = 1e-3};
+  const auto a = exact.update(some, step), b = rounded.update(some, step);
+  EXPECT_TRUE(b.finite);
+  EXPECT_NEAR(b.sums.loss, a.sums.loss, 0.02 * a.sums.loss);
+}
+
+TEST_F(Learning, NothingChangesWhenALossIsNotFinite) {
+  const TrainConfig c = config();
+  const auto some = batches(c, 1);
+  Learner learner(c);
+  Checkpoint broken = learner.checkpoint();
+  broken.values[0] = std::numeric_limits<float>::infinity();
+  learner.restore(broken);
+  EXPECT_FALSE(learner.update(some, {.number = 1, .learning_rate = 1e-3}).finite);
+  EXPECT_EQ(learner.values(), broken.values);
+  EXPECT_EQ(learner.checkpoint().v, broken.v);
+}
+
+TEST(ReferenceAdam, IsTheFlatOne) {
+  for (const AdamForm form : {AdamForm::fairseq, AdamForm::textbook}) {
+    OptimizerConfig config{.form = form, .weight_decay = 0.01};
+    const Tensor start = at::rand({100}), gradient = at::rand({100});
+    Tensor a = start.clone(), m = at::zeros({100}), v = at::zeros({100}), b = start.clone();
+    Optimizer optimizer(config, start);
+    for (int64_t t = 1; t <= 5; ++t) {
+      const AdamStep step{.learning_rate = 0.1, .gradient_scale = 0.5, .number = t};
+      reference::adam(config, step, a, gradient, m, v);
+      optimizer.step(b, gradient, step);
+    }
+    EXPECT_TRUE(at::allclose(a, b, 1e-5, 1e-6));
+  }
+}
+
+// Models of one stack.
+class Kinds : public Learning, public testing::WithParamInterface<model::Kind> {};
+
+TEST_P(Kinds, Learn) {
+  TrainConfig c = task().config();
+  c.model.kind = GetParam();
+  c.dropout = {.residual = 0, .attention = 0, .activation = 0};
+  c = resolve(Corpora(c).with_vocabularies(c));
+  const auto some = batches(c, 1);
+  Learner learner(c);
+  const double before = learner.evaluate(some).loss;
+  for (int64_t n = 1; n <= 30; ++n) learner.update(some, {.number = n, .learning_rate = 3e-3});
+  EXPECT_LT(learner.evaluate(some).loss, 0.9 * before);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Kinds,
+                         testing::Values(model::Kind::translation, model::Kind::language,
+                                         model::Kind::masked));
+
+}  // namespace
+}  // namespace residual::train

@@ -1,0 +1,198 @@
+// The small parts of a run: shards, loss scale, validations, memory, display.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.h"
+#include "train/display.h"
+#include "train/memory.h"
+#include "train/metrics.h"
+#include "train/scaler.h"
+#include "train/shards.h"
+#include "train/validation.h"
+
+namespace residual::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Sentences of the given lengths on both sides; ids count up so that each can be told.
+data::Batch batch_of(const std::vector<int>& lengths) {
+  data::Batch batch{.source_offsets = {0}, .target_offsets = {0}};
+  for (const int length : lengths) {
+    for (int i = 0; i < length; ++i) {
+      batch.source.push_back(static_cast<int32_t>(batch.source.size()));
+      batch.target.push_back(static_cast<int32_t>(batch.target.size()) + 1000);
+    }
+    batch.source_offsets.push_back(static_cast<int32_t>(batch.source.size()));
+    batch.target_offsets.push_back(static_cast<int32_t>(batch.target.size()));
+    batch.pairs.push_back(batch.size());
+  }
+  return batch;
+}
+
+TEST(Shards, HoldEverySentenceOnceInOrderAndAreBalanced) {
+  const data::Batch batch = batch_of({3, 9, 2, 2, 7, 1, 8, 4});
+  const auto parts = shards(batch, 3);
+  ASSERT_EQ(parts.size(), 3u);
+  std::vector<int64_t> pairs;
+  for (const auto& part : parts) {
+    EXPECT_TRUE(std::ranges::is_sorted(part.pairs));
+    EXPECT_EQ(part.source.size(), 12u);  // 36 tokens in all
+    for (size_t s = 0; s < part.pairs.size(); ++s) {
+      const auto original = static_cast<size_t>(part.pairs[s]);
+      EXPECT_EQ(part.source[part.source_offsets[s]], batch.source[batch.source_offsets[original]]);
+      EXPECT_EQ(part.target[part.target_offsets[s + 1] - 1],
+                batch.target[batch.target_offsets[original + 1] - 1]);
+    }
+    pairs.insert(pairs.end(), part.pairs.begin(), part.pairs.end());
+  }
+  std::ranges::sort(pairs);
+  EXPECT_EQ(pairs, batch.pairs);
+}
+
+TEST(Shards, MayBeEmpty) {
+  const auto parts = shards(batch_of({5}), 2);
+  EXPECT_EQ(parts[0].size(), 1);
+  EXPECT_EQ(parts[1].size(), 0);
+  EXPECT_THAT(parts[1].source_offsets, ElementsAre(0));
+}
+
+TEST(LossScaler, DoublesAfterAWindowAndHalvesAtOverflow) {
+  LossScaler scaler({.initial = 128, .window = 3, .minimum = 16}, Precision::fp16);
+  for (int i = 0; i < 3; ++i) scaler.succeeded();
+  EXPECT_EQ(scaler.scale(), 256);
+  scaler.succeeded();
+  scaler.overflowed();
+  EXPECT_EQ(scaler.scale(), 128);
+  for (int i = 0; i < 2; ++i) scaler.succeeded();
+  EXPECT_EQ(scaler.scale(), 128);  // the overflow began a new window
+  scaler.succeeded();
+  EXPECT_EQ(scaler.scale(), 256);
+
+  LossScaler copy({.initial = 128, .window = 3, .minimum = 16}, Precision::fp16);
+  copy.restore(scaler.scale(), scaler.good_updates());
+  for (LossScaler* s : {&scaler, &copy}) {
+    for (int i = 0; i < 4; ++i) s->succeeded();
+  }
+  EXPECT_EQ(copy.scale(), scaler.scale());
+}
+
+TEST(LossScaler, GivesUpBelowTheMinimum) {
+  LossScaler scaler({.initial = 32, .window = 3, .minimum = 16}, Precision::fp16);
+  scaler.overflowed();
+  EXPECT_THROW(scaler.overflowed(), Error);
+}
+
+TEST(LossScaler, IsOneInOtherPrecisions) {
+  LossScaler scaler({}, Precision::bf16);
+  for (int i = 0; i < 5000; ++i) scaler.succeeded();
+  EXPECT_EQ(scaler.scale(), 1);
+  EXPECT_FALSE(scaler.active());
+}
+
+TEST(Validation, CountsThoseWithoutStrictGainAndPrefersTheNewestOfEqualOnes) {
+  State state;
+  const auto validate = [&](int64_t update, double loss) {
+    state.update = update;
+    return note_validation(state, Metric::loss, loss, 2);
+  };
+  EXPECT_TRUE(validate(1, 5));
+  EXPECT_TRUE(validate(2, 4));
+  EXPECT_EQ(state.validations_without_gain, 0);
+  EXPECT_TRUE(validate(3, 4));  // as good: the newest is the best, but it is no gain
+  EXPECT_EQ(state.validations_without_gain, 1);
+  EXPECT_FALSE(validate(4, 4.5));
+  EXPECT_EQ(state.validations_without_gain, 2);
+  ASSERT_EQ(state.best.size(), 2u);
+  EXPECT_EQ(state.best[0].update, 3);
+  EXPECT_EQ(state.best[1].update, 2);
+  EXPECT_TRUE(validate(5, 3.9));
+  EXPECT_EQ(state.validations_without_gain, 0);
+}
+
+TEST(Validation, HigherBleuIsBetter) {
+  State state;
+  EXPECT_TRUE(note_validation(state, Metric::bleu, 20, 1));
+  EXPECT_FALSE(note_validation(state, Metric::bleu, 19, 1));
+  EXPECT_TRUE(note_validation(state, Metric::bleu, 21, 1));
+}
+
+TEST(Averages, AreInBits) {
+  const Averages mean = averages({.tokens = 4, .loss = 8 * std::log(2), .nll = 4 * std::log(2)});
+  EXPECT_DOUBLE_EQ(mean.loss, 2);
+  EXPECT_DOUBLE_EQ(mean.nll, 1);
+  EXPECT_DOUBLE_EQ(mean.perplexity, 2);
+}
+
+TEST(Memory, IsRefusedWithAdvice) {
+  TrainConfig config;
+  config.model.source_vocabulary = config.model.target_vocabulary = 10'000;
+  config.train.workers = 2;
+  const MemoryEstimate need = estimate_memory(config);
+  EXPECT_EQ(need.gradients, 2 * need.parameters);
+  EXPECT_EQ(need.moments, 2 * need.parameters);
+  EXPECT_NO_THROW(require_memory(config, 2 * need.total()));
+  EXPECT_NO_THROW(require_memory(config, -1));
+  const auto error = [&](int64_t available) -> std::string {
+    try {
+      require_memory(config, available);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error(need.total() - 1), HasSubstr("lower batch.max_tokens from 4096"));
+  EXPECT_THAT(error(need.parameters), HasSubstr("lower train.workers, or take a smaller model"));
+
+  TrainConfig twice = config;
+  twice.batch.max_tokens *= 2;
+  EXPECT_EQ(estimate_memory(twice).activations, 2 * need.activations);
+  EXPECT_GT(available_memory(), 0);
+}
+
+const Status kStatus{.update = 1200,
+                     .max_updates = 50000,
+                     .epoch = 3,
+                     .epoch_done = 0.45,
+                     .loss = 5.1234,
+                     .perplexity = 20.1,
+                     .learning_rate = 3e-4,
+                     .gradient_norm = 1.23,
+                     .tokens_per_second = 12345,
+                     .seconds_left = 7380};
+
+TEST(Display, SaysWhereTheRunIs) {
+  EXPECT_EQ(format_status(kStatus),
+            "update 1,200/50,000 | epoch 3 (45 %) | loss 5.123 | ppl 20.10 | lr 3.00e-04 | |g| "
+            "1.230 | 12,345 tokens/s | 2h 03m left");
+}
+
+TEST(Display, KeepsOneLineOnATerminalAndWritesNoneElsewhere) {
+  std::string drawn;
+  double time = 0;
+  const auto terminal = [&](bool is_terminal) {
+    return Progress::Terminal{.is_terminal = is_terminal,
+                              .columns = 40,
+                              .write = [&](const std::string& text) { drawn += text; },
+                              .now = [&] { return std::chrono::duration<double>(time += 1); }};
+  };
+  {
+    Display display(terminal(true));
+    display.update(kStatus);
+    EXPECT_EQ(drawn, "\r\x1b[K" + format_status(kStatus).substr(0, 39));
+    drawn.clear();
+    display.line("a line");
+    EXPECT_EQ(drawn, "\r\x1b[Ka line\n");
+  }
+  drawn.clear();
+  Display display(terminal(false));
+  display.update(kStatus);
+  EXPECT_EQ(drawn, "");
+}
+
+}  // namespace
+}  // namespace residual::train

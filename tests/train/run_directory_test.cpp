@@ -1,0 +1,124 @@
+#include "train/run_directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "support/temporary.h"
+#include "train/metrics.h"
+
+namespace residual::train {
+namespace {
+
+using testing::HasSubstr;
+
+template <class Body>
+std::string error_of(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class RunDirectories : public testing::Test {
+ protected:
+  RunDirectories() {
+    config_.data.prepared = "prepared";
+    config_ = resolve(config_);
+  }
+
+  test::TemporaryDirectory directory_;
+  fs::path path_ = directory_ / "run";
+  TrainConfig config_;
+};
+
+TEST_F(RunDirectories, AreNotOverwrittenByAccident) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  replace_file(path_ / "metrics.jsonl", "old");
+  replace_file(path_ / "notes.txt", "mine");
+  EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }),
+              HasSubstr("holds a run already; continue it with --resume"));
+  { const auto run = RunDirectory::create(path_, config_, true); }
+  EXPECT_FALSE(fs::exists(path_ / "metrics.jsonl"));
+  EXPECT_EQ(read_file(path_ / "notes.txt"), "mine");
+}
+
+TEST_F(RunDirectories, KeepTheResolvedConfiguration) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  const auto run = RunDirectory::resume(path_, nullptr);
+  EXPECT_EQ(to_toml(run.config()), to_toml(config_));
+}
+
+TEST_F(RunDirectories, CannotBeResumedAsAnotherRun) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  TrainConfig other = config_;
+  other.schedule.peak = 0.1;
+  EXPECT_THAT(error_of([&] { RunDirectory::resume(path_, &other); }),
+              HasSubstr("schedule.peak: was 0.0005, now 0.1"));
+  TrainConfig longer = config_;
+  longer.train.max_updates = 7;
+  const auto run = RunDirectory::resume(path_, &longer);
+  EXPECT_EQ(run.config().train.max_updates, 7);
+  EXPECT_EQ(run.config().schedule.total, config_.schedule.total);
+}
+
+TEST_F(RunDirectories, ThatAreNoneCannotBeResumed) {
+  EXPECT_THAT(error_of([&] { RunDirectory::resume(directory_.path(), nullptr); }),
+              HasSubstr("holds no run to resume"));
+}
+
+TEST_F(RunDirectories, HaveOneOwnerAtATime) {
+  const auto run = RunDirectory::create(path_, config_, false);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string error = error_of([&] { RunDirectory::resume(path_, nullptr); });
+    ::_exit(error.find("another process is training in it") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(RunDirectories, RecordEverySession) {
+  auto run = RunDirectory::create(path_, config_, false);
+  run.record_environment("LibTorch 1");
+  run.record_environment("LibTorch 2");
+  const std::string text = read_file(path_ / "environment.toml");
+  EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 1\""));
+  EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 2\""));
+  EXPECT_THAT(text, HasSubstr("commit = "));
+}
+
+TEST(GrowingFile, IsCutBackToWhatWasKnown) {
+  const test::TemporaryDirectory directory;
+  const fs::path path = directory / "metrics.jsonl";
+  int64_t known = 0;
+  {
+    GrowingFile file(path);
+    file.append_line({{"update", 1}, {"loss", 0.1}});
+    known = file.bytes();
+    file.append_line({{"update", 2}});
+  }
+  GrowingFile file(path, known);
+  file.append_line({{"update", 3}});
+  EXPECT_EQ(read_file(path), "{\"update\":1,\"loss\":0.1}\n{\"update\":3}\n");
+}
+
+TEST(GrowingFile, ThatLostLinesIsContinuedWithAWarning) {
+  const test::TemporaryDirectory directory;
+  log::set_level(log::Level::off);
+  GrowingFile file(directory / "metrics.jsonl", 100);
+  log::set_level(log::Level::info);
+  file.append("x\n");
+  EXPECT_EQ(file.bytes(), 2);
+}
+
+}  // namespace
+}  // namespace residual::train

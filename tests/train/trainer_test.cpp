@@ -1,0 +1,266 @@
+// Whole runs: killed, interrupted, with a full disk, with numbers that are not finite.
+
+#include "train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "base/error.h"
+#include "support/shell.h"
+#include "tiny.h"
+#include "train/nonfinite.h"
+
+namespace residual::train {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+
+class Runs : public testing::Test {
+ protected:
+  Runs() { Progress::set_quiet(true); }
+  ~Runs() override { Progress::set_quiet(false); }
+
+  static const test::ReverseTask& task() {
+    static const test::ReverseTask made;
+    return made;
+  }
+
+  // `residual-train train` with these arguments; words before it in `before`.
+  test::ShellResult shell(const std::string& arguments, const std::string& before = "") const {
+    return test::run(before + " residual-train train " + arguments);
+  }
+  std::string start(const TrainConfig& config, const fs::path& run) const {
+    return task().recipe(config).string() + " -o " + run.string();
+  }
+  std::string resume(const fs::path& run) const { return "--resume -o " + run.string(); }
+  fs::path path(const std::string& name) const { return directory_ / name; }
+
+  // In this process.
+  static RunDirectory create(const TrainConfig& config, const fs::path& path) {
+    return RunDirectory::create(path, resolve(Corpora(config).with_vocabularies(config)), false);
+  }
+  static std::string error_of(Trainer& trainer) {
+    const StopSignals signals;
+    try {
+      trainer.run(signals);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  static fs::path newest(const fs::path& run) {
+    std::vector<fs::path> all(fs::directory_iterator(run / kCheckpoints), {});
+    return *std::ranges::max_element(all);
+  }
+  static void expect_same_end(const fs::path& a, const fs::path& b) {
+    EXPECT_EQ(newest(a).filename(), newest(b).filename());
+    EXPECT_TRUE(read_file(newest(a)) == read_file(newest(b))) << "checkpoints differ";
+    EXPECT_EQ(read_file(a / "metrics.jsonl"), read_file(b / "metrics.jsonl"));
+    for (const char* model : {"best", "last"}) {
+      EXPECT_TRUE(read_file(a / model / "model.safetensors") ==
+                  read_file(b / model / "model.safetensors"))
+          << model;
+    }
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(Runs, LearnToReverse) {
+  TrainConfig config = task().config();
+  config.dropout = {.residual = 0, .attention = 0, .activation = 0};
+  config.train.max_updates = 150;
+  config.schedule.peak = 1e-2;
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  const StopSignals signals;
+  EXPECT_EQ(trainer.run(signals), End::finished);
+  EXPECT_EQ(trainer.state().update, 150);
+  EXPECT_LT(trainer.state().best[0].value, 2.5);  // bits; 12 letters are 3.6
+  EXPECT_TRUE(fs::exists(path("run") / "best" / "model.safetensors"));
+  const auto model = model::Directory::open(path("run"));
+  EXPECT_EQ(model.description().update, trainer.state().best[0].update);
+}
+
+TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
+  using Clock = std::chrono::steady_clock;
+  TrainConfig config = task().config();
+  config.train.max_updates = 240;
+  const auto begin = Clock::now();
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+
+  const Random random(static_cast<uint64_t>(Clock::now().time_since_epoch().count()));
+  std::string arguments = start(config, path("killed"));
+  int kills = 0;
+  for (uint64_t i = 0; i < 5; ++i) {
+    const double instant = seconds * (0.3 + 0.6 * random.uniform(i));
+    const auto result = shell(arguments, fmt::format("timeout -s KILL {:.3f}", instant));
+    kills += result.exit_code == 137 ? 1 : 0;
+    arguments = fs::exists(path("killed") / kRunConfig) ? resume(path("killed"))
+                                                       : start(config, path("killed"));
+  }
+  EXPECT_GT(kills, 0);
+  const auto last = shell(arguments, "nice");  // another scheduling, the same bits
+  ASSERT_EQ(last.exit_code, 0) << last.error;
+  expect_same_end(path("whole"), path("killed"));
+}
+
+TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 100;
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  const auto interrupted = test::run(
+      "residual-train train " + start(config, path("interrupted")) + " &\n" +
+      "until [ -s " + (path("interrupted") / "metrics.jsonl").string() + " ]; do sleep 0.01; done\n" +
+      "kill -INT $!; wait $!");
+  EXPECT_EQ(interrupted.exit_code, 130);
+  EXPECT_THAT(interrupted.error, HasSubstr("residual train --resume -o"));
+  const auto resumed = shell("--threads 1 " + resume(path("interrupted")));
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
+  expect_same_end(path("whole"), path("interrupted"));
+}
+
+TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
+  TrainConfig config = task().config();
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  config.train.max_updates = 35;
+  ASSERT_EQ(shell(start(config, path("damaged"))).exit_code, 0);
+  std::ofstream(newest(path("damaged")), std::ios::app) << "x";
+  const auto resumed = shell(resume(path("damaged")) + " --set train.max_updates=60");
+  ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
+  EXPECT_THAT(resumed.error, HasSubstr("trying the one before"));
+  EXPECT_TRUE(read_file(newest(path("whole"))).substr(8192) ==
+              read_file(newest(path("damaged"))).substr(8192));
+}
+
+// A disk that is full from the n-th rename of a checkpoint on.
+class FullDisk : public FileSystem {
+ public:
+  void write(int file, const fs::path& path, std::string_view bytes) override {
+    require(!(full_ && path.string().find(kCheckpoints) != std::string::npos),
+            "{}: cannot write: No space left on device", path.string());
+    FileSystem::write(file, path, bytes);
+  }
+  void rename(const fs::path& from, const fs::path& to) override {
+    FileSystem::rename(from, to);
+    if (to.parent_path().filename() == kCheckpoints) full_ = true;
+  }
+
+ private:
+  std::atomic<bool> full_ = false;
+};
+
+TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
+  TrainConfig config = task().config();
+  config.validate.every_epochs = 0;
+  {
+    FullDisk disk;
+    auto run = create(config, path("run"));
+    Trainer trainer(run, disk);
+    EXPECT_THAT(error_of(trainer), HasSubstr("No space left on device"));
+  }
+  EXPECT_EQ(newest(path("run")).filename(), checkpoint_name(10));
+  auto run = RunDirectory::resume(path("run"), nullptr);
+  Trainer trainer(run);
+  EXPECT_EQ(trainer.state().update, 10);
+  EXPECT_EQ(error_of(trainer), "");
+  EXPECT_EQ(trainer.state().update, 60);
+}
+
+TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
+  TrainConfig config = task().config();
+  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  const std::string error = error_of(trainer);
+  EXPECT_THAT(error, HasSubstr("update 2: loss or gradient is not finite; first: encoder"));
+  EXPECT_THAT(error, HasSubstr("sentences of train en-de: lines "));
+  EXPECT_EQ(trainer.state().update, 1);
+  const std::string table = replay(path("run") / "nonfinite-000000002");
+  EXPECT_THAT(table, HasSubstr("encoder.layers.0.self_attention, output"));
+  EXPECT_THAT(table, HasSubstr("gradient of decoder"));
+}
+
+TEST_F(Runs, NameTheParameterAndTheBlockThatWentWrong) {
+  TrainConfig config = task().config();
+  config = resolve(Corpora(config).with_vocabularies(config));
+  Learner learner(config);
+  Checkpoint broken = learner.checkpoint();
+  const auto& parameters = learner.parameters().list();
+  size_t at = 0;
+  for (const auto& p : parameters) {
+    if (p.name == "decoder.layers.0.feed_forward.inner.weight") break;
+    at += static_cast<size_t>(p.size());
+  }
+  broken.values[at] = std::numeric_limits<float>::quiet_NaN();
+  learner.restore(broken);
+  const Corpora corpora(config);
+  const std::vector<data::Batch> batches{corpora.batcher(config).next()};
+  const Finding found = find_nonfinite(learner, config, batches, 1);
+  EXPECT_THAT(found.place, HasSubstr("decoder.layers.0.feed_forward, output: "));
+  EXPECT_THAT(found.place, HasSubstr("parameter decoder.layers.0.feed_forward.inner.weight: 1 of"));
+}
+
+TEST_F(Runs, MaySkipWhatIsNotFiniteOrLowerTheLearningRate) {
+  TrainConfig config = task().config();
+  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  config.train.on_nonfinite = OnNonfinite::lower;
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  EXPECT_THAT(error_of(trainer), HasSubstr("is not finite"));  // after many: it is hopeless
+  EXPECT_EQ(trainer.state().update, 1);
+  EXPECT_EQ(trainer.state().skipped, trainer.state().skipped_in_a_row);
+  EXPECT_LT(trainer.state().learning_rate_factor, 1e-20);
+}
+
+TEST_F(Runs, EndWhenPatienceDoes) {
+  TrainConfig config = task().config();
+  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
+  config.validate = {.every_updates = 5, .every_epochs = 0, .patience = 3};
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  const StopSignals signals;
+  EXPECT_EQ(trainer.run(signals), End::patience);
+  EXPECT_EQ(trainer.state().update, 20);
+}
+
+TEST_F(Runs, KeepTheCheckpointsTheyAreAskedTo) {
+  TrainConfig config = task().config();
+  config.checkpoint = {.every_updates = 8, .keep_last = 2, .keep_epochs = 2, .keep_best = 1};
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  EXPECT_EQ(error_of(trainer), "");
+  std::set<int64_t> left;
+  for (const auto& [update, file] :
+       CheckpointStore(path("run") / kCheckpoints, run.config().model).list()) {
+    left.insert(update);
+  }
+  EXPECT_TRUE(left.contains(60) && left.contains(56));
+  EXPECT_TRUE(left.contains(trainer.state().best[0].update));
+  EXPECT_LE(left.size(), 5u);
+}
+
+TEST_F(Runs, RefuseToStartOverOrToShare) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 5;
+  ASSERT_EQ(shell(start(config, path("run"))).exit_code, 0);
+  const auto again = shell(start(config, path("run")));
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.error, HasSubstr("continue it with --resume"));
+  const auto other = shell(start(config, path("run")) + " --resume --set optimizer.beta2=0.9");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.error, HasSubstr("optimizer.beta2: was 0.98, now 0.9"));
+  const auto held = RunDirectory::resume(path("run"), nullptr);
+  const auto second = shell(resume(path("run")));
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.error, HasSubstr("another process is training in it"));
+}
+
+}  // namespace
+}  // namespace residual::train
