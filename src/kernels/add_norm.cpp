@@ -17,25 +17,6 @@ namespace residual::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// body(tag, j) for vectors of elements from 0 to count, then for single ones.
-template <class Body>
-HWY_INLINE void over(int64_t count, const Body& body) {
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) body(kFloats, j);
-  for (; j < count; ++j) body(kOneFloat, j);
-}
-
-// The sum of body(tag, j) over a row.
-template <class Body>
-HWY_INLINE float sum_over(int64_t count, const Body& body) {
-  Floats sum = hn::Zero(kFloats);
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) sum = hn::Add(sum, body(kFloats, j));
-  float rest = 0;
-  for (; j < count; ++j) rest += hn::GetLane(body(kOneFloat, j));
-  return total(sum) + rest;
-}
-
 // The dropout factors of one row; all 1 without dropout.
 const float* row_factors(const Dropout& dropout, int64_t row, int64_t width, float* scratch) {
   if (dropout.on()) dropout_factors(dropout, row * width, width, scratch);

@@ -39,21 +39,11 @@ HWY_INLINE Row survey(const float* row, int64_t n) {
 
 // row = exp(row - most); returns the sum.
 HWY_INLINE float exponentiate(float* row, int64_t n, float most) {
-  Floats sum = hn::Zero(kFloats);
-  int64_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) {
-    const auto e =
-        exp_nonpositive(kFloats, hn::Sub(hn::LoadU(kFloats, row + j), hn::Set(kFloats, most)));
-    hn::StoreU(e, kFloats, row + j);
-    sum = hn::Add(sum, e);
-  }
-  float rest = 0;
-  for (; j < n; ++j) {
-    const auto e = exp_nonpositive(kOneFloat, hn::Set(kOneFloat, row[j] - most));
-    row[j] = hn::GetLane(e);
-    rest += row[j];
-  }
-  return total(sum) + rest;
+  return sum_over(n, [&](auto t, int64_t j) HWY_ATTR {
+    const auto e = exp_nonpositive(t, hn::Sub(hn::LoadU(t, row + j), hn::Set(t, most)));
+    hn::StoreU(e, t, row + j);
+    return e;
+  });
 }
 
 }  // namespace
@@ -74,13 +64,10 @@ CrossEntropySums cross_entropy(const CrossEntropy& p) {
     sums.loss += p.gold * nll + p.each * (symbols * log_sum - found.sum);
 
     const auto weight = static_cast<float>((p.gold + p.each * symbols) / sum);
-    int64_t j = 0;
-    for (; j + kLanes <= n; j += kLanes) {
-      const auto x = hn::LoadU(kFloats, row + j);
-      hn::StoreU(hn::MulSub(x, hn::Set(kFloats, weight), hn::Set(kFloats, p.each)), kFloats,
-                 row + j);
-    }
-    for (; j < n; ++j) row[j] = row[j] * weight - p.each;
+    over(n, [&](auto t, int64_t j) HWY_ATTR {
+      const auto x = hn::LoadU(t, row + j);
+      hn::StoreU(hn::MulSub(x, hn::Set(t, weight), hn::Set(t, p.each)), t, row + j);
+    });
     row[target] -= p.gold;
   }
   return sums;

@@ -14,18 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels {
 namespace HWY_NAMESPACE {
-namespace {
-
-// body(tag, j) for vectors of elements from 0 to count, then for single ones.
-template <class Body>
-HWY_INLINE void over(int64_t count, const Body& body) {
-  int64_t j = 0;
-  for (; j + kLanes <= count; j += kLanes) body(kFloats, j);
-  for (; j < count; ++j) body(kOneFloat, j);
-}
-
-}  // namespace
-
 void add_bias(const float* bias, int64_t rows, int64_t width, float* y) {
   for (int64_t row = 0; row < rows; ++row, y += width) {
     over(width, [&](auto t, int64_t j) HWY_ATTR {
@@ -42,7 +30,8 @@ void bias_relu_dropout(const float* bias, const Dropout& dropout, int64_t first,
     if (dropout.on()) dropout_factors(dropout, first + row * width, width, factors);
     over(width, [&](auto t, int64_t j) HWY_ATTR {
       const auto sum = hn::Add(hn::LoadU(t, y + j), hn::LoadU(t, bias + j));
-      hn::StoreU(hn::Mul(hn::Max(sum, hn::Zero(t)), hn::LoadU(t, factors + j)), t, y + j);
+      const auto positive = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(t)), sum);  // NaN stays
+      hn::StoreU(hn::Mul(positive, hn::LoadU(t, factors + j)), t, y + j);
     });
   }
 }

@@ -189,7 +189,8 @@ class Head {
     for (int64_t j = 0; j < keys_; j += kLanes) {
       const auto x = hn::MulSub(hn::LoadU(kFloats, row + j), hn::Set(kFloats, p_.scale),
                                 hn::Set(kFloats, log_sum));
-      hn::StoreU(exp_nonpositive(kFloats, hn::Min(x, hn::Zero(kFloats))), kFloats, row + j);
+      const auto rounded_up = hn::Gt(x, hn::Zero(kFloats));  // unlike Min, lets NaN through
+      hn::StoreU(exp_nonpositive(kFloats, hn::IfThenZeroElse(rounded_up, x)), kFloats, row + j);
     }
   }
 

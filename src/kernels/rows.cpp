@@ -15,14 +15,6 @@ namespace residual::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Calls body(tag, i) for vectors of elements from 0 to count, then for single ones.
-template <class Body>
-HWY_INLINE void over(int64_t count, const Body& body) {
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) body(kFloats, i);
-  for (; i < count; ++i) body(kOneFloat, i);
-}
-
 // y = (a - mean(a)) / sqrt(var(a) + epsilon) * weight + bias, where load(tag, i) gives a and leaves
 // it in y. Two passes over y: E[a^2] - E[a]^2 loses every digit when |mean| >> deviation.
 template <class Load>

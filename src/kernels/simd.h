@@ -46,6 +46,25 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
 // The sum of the lanes, in an order that depends on the instruction set alone.
 HWY_INLINE float total(Floats v) { return hn::GetLane(hn::SumOfLanes(kFloats, v)); }
 
+// body(tag, j) for vectors of elements from 0 to count, then for single ones.
+template <class Body>
+HWY_INLINE void over(int64_t count, const Body& body) {
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) body(kFloats, j);
+  for (; j < count; ++j) body(kOneFloat, j);
+}
+
+// The sum of body(tag, j) over the same elements.
+template <class Body>
+HWY_INLINE float sum_over(int64_t count, const Body& body) {
+  Floats sum = hn::Zero(kFloats);
+  int64_t j = 0;
+  for (; j + kLanes <= count; j += kLanes) sum = hn::Add(sum, body(kFloats, j));
+  float rest = 0;
+  for (; j < count; ++j) rest += hn::GetLane(body(kOneFloat, j));
+  return total(sum) + rest;
+}
+
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

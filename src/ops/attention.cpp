@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/multi_head.h"
+#include "ops/function.h"
 #include "ops/mode.h"
 
 namespace residual::ops {
@@ -86,10 +87,6 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
 namespace {
 
 using kernels::Matrix;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-using Maybe = c10::optional<Tensor>;  // a Function's inputs may be absent, but not undefined
 
 // Columns [first, first + width) of all rows.
 template <class T>

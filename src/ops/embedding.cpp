@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/epilogue.h"
+#include "ops/function.h"
 #include "ops/mode.h"
 
 namespace residual::ops {
@@ -17,9 +18,6 @@ Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding
 }  // namespace reference
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 kernels::Lookup lookup(const Tensor& ids, const Tensor& embedding, const Dropout& dropout) {
   return {.rows = ids.numel(),
           .width = embedding.size(1),
@@ -33,8 +31,7 @@ class Embed : public torch::autograd::Function<Embed> {
   static Tensor forward(AutogradContext* ctx, const Tensor& embedding, const Tensor& ids,
                         const Tensor& positions, const Tensor& table, const Dropout& dropout) {
     ctx->save_for_backward({embedding, ids});
-    ctx->saved_data["rate"] = dropout.rate;
-    ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
+    save_dropout(ctx, dropout);
     kernels::Lookup p = lookup(ids, embedding, dropout);
     p.places = positions.data_ptr<int64_t>();
     p.table = embedding.data_ptr<float>();
@@ -47,10 +44,8 @@ class Embed : public torch::autograd::Function<Embed> {
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const auto saved = ctx->get_saved_variables();
     const Tensor dy = outputs[0].contiguous();
-    const Dropout dropout{.rate = ctx->saved_data["rate"].toDouble(),
-                          .key = static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
     ParameterGradient gradient(saved[0]);
-    kernels::look_up_gradient(lookup(saved[1], saved[0], dropout), dy.data_ptr<float>(),
+    kernels::look_up_gradient(lookup(saved[1], saved[0], saved_dropout(ctx)), dy.data_ptr<float>(),
                               gradient.data());
     return {gradient.returned(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
@@ -63,7 +58,8 @@ Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding
   if (!kernels_fit({embedding, table})) {
     return reference::embed(ids, positions, embedding, table, dropout);
   }
-  return Embed::apply(embedding, ids.contiguous(), positions.contiguous(), table, dropout);
+  return Embed::apply(embedding.contiguous(), ids.contiguous(), positions.contiguous(),
+                      table.contiguous(), dropout);
 }
 
 }  // namespace residual::ops

@@ -4,6 +4,7 @@
 
 #include "kernels/epilogue.h"
 #include "kernels/product.h"
+#include "ops/function.h"
 #include "ops/mode.h"
 
 namespace residual::ops {
@@ -21,8 +22,6 @@ Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, co
 namespace {
 
 using kernels::matrix;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Rows that pass through a product and what follows it while they are in the cache.
 constexpr int64_t kChunk = 512;
@@ -33,8 +32,6 @@ void in_chunks(int64_t rows, const Body& body) {
     body(begin, std::min(kChunk, rows - begin));
   }
 }
-
-const float* values(const Tensor& t) { return t.data_ptr<float>(); }
 
 // x W^T, each chunk finished by epilogue(first row, rows, y).
 template <class Epilogue>
@@ -95,13 +92,13 @@ class LinearRelu : public torch::autograd::Function<LinearRelu> {
       kernels::bias_relu_dropout(values(b), dropout, begin * w.size(0), rows, w.size(0), at);
     });
     ctx->save_for_backward({x, w, b, y});
-    ctx->saved_data["rate"] = dropout.rate;
+    save_dropout(ctx, dropout);
     return y;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const auto saved = ctx->get_saved_variables();
-    const Dropout dropout{.rate = ctx->saved_data["rate"].toDouble()};
+    const Dropout dropout = saved_dropout(ctx);
     const Tensor dy = outputs[0].contiguous(), &y = saved[3];
     const int64_t out = y.size(1);
     LinearGradient gradient(saved[0], saved[1], saved[2]);
@@ -119,13 +116,13 @@ class LinearRelu : public torch::autograd::Function<LinearRelu> {
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (!kernels_fit({x, weight, bias})) return reference::linear(x, weight, bias);
-  return Linear::apply(x.contiguous(), weight, bias);
+  return Linear::apply(x.contiguous(), weight.contiguous(), bias.contiguous());
 }
 
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Dropout& dropout) {
   if (!kernels_fit({x, weight, bias})) return reference::linear_relu(x, weight, bias, dropout);
-  return LinearRelu::apply(x.contiguous(), weight, bias, dropout);
+  return LinearRelu::apply(x.contiguous(), weight.contiguous(), bias.contiguous(), dropout);
 }
 
 }  // namespace residual::ops

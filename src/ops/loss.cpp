@@ -5,6 +5,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/epilogue.h"
 #include "kernels/product.h"
+#include "ops/function.h"
 #include "ops/mode.h"
 
 namespace residual::ops {
@@ -34,8 +35,6 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
 namespace {
 
 using kernels::matrix;
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 constexpr int64_t kChunk = 256;  // rows whose logits exist at once
 
@@ -99,7 +98,7 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
   if (!kernels_fit({y, embedding})) return reference::output_loss(y, embedding, targets, spec);
   const bool needs_gradient =
       at::GradMode::is_enabled() && (y.requires_grad() || embedding.requires_grad());
-  const auto sums = OutputLoss::apply(y.contiguous(), embedding, targets.contiguous(),
+  const auto sums = OutputLoss::apply(y.contiguous(), embedding.contiguous(), targets.contiguous(),
                                       smoothed_targets(spec, embedding.size(0)), needs_gradient);
   return {sums[0], sums[1]};
 }

@@ -22,9 +22,4 @@ bool kernels_fit(std::initializer_list<Tensor> tensors) {
   return true;
 }
 
-ParameterGradient::ParameterGradient(const Tensor& parameter)
-    : sum_(parameter.grad()), in_place_(sum_.defined() && sum_.is_contiguous()) {
-  if (!in_place_) sum_ = at::zeros(parameter.sizes(), parameter.options().requires_grad(false));
-}
-
 }  // namespace residual::ops

@@ -17,19 +17,4 @@ Mode mode();
 // Whether a fused kernel may take these tensors; undefined ones do not matter.
 bool kernels_fit(std::initializer_list<Tensor> tensors);
 
-// Where a kernel is to add the gradient of a parameter: straight into parameter.grad() if there is
-// one, so that nothing is allocated and no second pass adds it; into zeros otherwise.
-class ParameterGradient {
- public:
-  explicit ParameterGradient(const Tensor& parameter);
-
-  float* data() { return sum_.data_ptr<float>(); }
-  // What backward() returns for the parameter: nothing if it has been added already.
-  Tensor returned() const { return in_place_ ? Tensor() : sum_; }
-
- private:
-  Tensor sum_;
-  bool in_place_;
-};
-
 }  // namespace residual::ops

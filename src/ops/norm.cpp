@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include "kernels/add_norm.h"
+#include "ops/function.h"
 #include "ops/mode.h"
 
 namespace residual::ops {
@@ -27,19 +28,12 @@ Tensor add(const Tensor& x, double c, const Branch& branch) {
 }  // namespace reference
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 struct Parameters {
   double epsilon, eta;
   Dropout dropout;
 };
 
-using Maybe = c10::optional<Tensor>;  // a Function's inputs may be absent, but not undefined
-
-const float* values(const Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 float* writable(Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
-Tensor contiguous(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
 
 // {LN(x + drop(f)), d + eta drop(f)}; f and d may be undefined, and so is the second result then.
 class AddNorm : public torch::autograd::Function<AddNorm> {
@@ -70,8 +64,7 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
                        .rstd = writable(rstd)});
     ctx->save_for_backward({sum, mean, rstd, weight, bias});
     ctx->saved_data["eta"] = p.eta;
-    ctx->saved_data["rate"] = p.dropout.rate;
-    ctx->saved_data["key"] = static_cast<int64_t>(p.dropout.key);
+    save_dropout(ctx, p.dropout);
     ctx->saved_data["has_f"] = f.defined();
     if (d.defined()) return {y, d_out};
     return {y};
@@ -81,28 +74,26 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
     const auto saved = ctx->get_saved_variables();
     const Tensor& sum = saved[0];
     const bool has_f = ctx->saved_data["has_f"].toBool();
-    const Tensor dy = outputs[0].defined() ? outputs[0].contiguous() : at::zeros_like(sum);
-    const Tensor dd = outputs.size() > 1 ? contiguous(outputs[1]) : Tensor();
+    const Tensor dy = outputs[0].contiguous();
+    const Tensor dd = outputs.size() > 1 ? outputs[1].contiguous() : Tensor();
     Tensor dx = at::empty(sum.sizes(), sum.options());
     Tensor df = has_f ? at::empty(sum.sizes(), sum.options()) : Tensor();
     ParameterGradient dweight(saved[3]), dbias(saved[4]);
     const int64_t width = sum.size(-1);
-    kernels::add_norm_gradient(
-        {.rows = sum.numel() / width,
-         .width = width,
-         .eta = static_cast<float>(ctx->saved_data["eta"].toDouble()),
-         .dropout = {.rate = ctx->saved_data["rate"].toDouble(),
-                     .key = static_cast<uint64_t>(ctx->saved_data["key"].toInt())},
-         .dy = values(dy),
-         .dd = values(dd),
-         .sum = values(sum),
-         .mean = values(saved[1]),
-         .rstd = values(saved[2]),
-         .weight = values(saved[3]),
-         .dx = writable(dx),
-         .df = writable(df),
-         .dweight = dweight.data(),
-         .dbias = dbias.data()});
+    kernels::add_norm_gradient({.rows = sum.numel() / width,
+                                .width = width,
+                                .eta = static_cast<float>(ctx->saved_data["eta"].toDouble()),
+                                .dropout = saved_dropout(ctx),
+                                .dy = values(dy),
+                                .dd = values(dd),
+                                .sum = values(sum),
+                                .mean = values(saved[1]),
+                                .rstd = values(saved[2]),
+                                .weight = values(saved[3]),
+                                .dx = writable(dx),
+                                .df = writable(df),
+                                .dweight = dweight.data(),
+                                .dbias = dbias.data()});
     return {dx, df, dd, dweight.returned(), dbias.returned(), Tensor()};
   }
 };
@@ -113,16 +104,14 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& f, double c,
                         const Dropout& dropout) {
     ctx->saved_data["c"] = c;
-    ctx->saved_data["rate"] = dropout.rate;
-    ctx->saved_data["key"] = static_cast<int64_t>(dropout.key);
+    save_dropout(ctx, dropout);
     return add_dropped(x, f, c, dropout);
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
     const Tensor dy = outputs[0].contiguous();
-    const Dropout dropout{.rate = ctx->saved_data["rate"].toDouble(),
-                          .key = static_cast<uint64_t>(ctx->saved_data["key"].toInt())};
-    return {dy, add_dropped({}, dy, ctx->saved_data["c"].toDouble(), dropout), Tensor(), Tensor()};
+    const double c = ctx->saved_data["c"].toDouble();
+    return {dy, add_dropped({}, dy, c, saved_dropout(ctx)), Tensor(), Tensor()};
   }
 
  private:
@@ -142,13 +131,14 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
 
 Tensor norm(const Tensor& x, const Affine& ln) {
   if (!kernels_fit({x, ln.weight, ln.bias})) return reference::norm(x, ln);
-  return AddNorm::apply(x.contiguous(), Maybe(), Maybe(), ln.weight, ln.bias,
-                        Parameters{ln.epsilon, 1, {}})[0];
+  return AddNorm::apply(x.contiguous(), Maybe(), Maybe(), ln.weight.contiguous(),
+                        ln.bias.contiguous(), Parameters{ln.epsilon, 1, {}})[0];
 }
 
 Tensor add_norm(const Tensor& x, const Branch& branch, const Affine& ln) {
   if (!kernels_fit({x, branch.f, ln.weight})) return reference::add_norm(x, branch, ln);
-  return AddNorm::apply(x.contiguous(), Maybe(branch.f.contiguous()), Maybe(), ln.weight, ln.bias,
+  return AddNorm::apply(x.contiguous(), Maybe(branch.f.contiguous()), Maybe(),
+                        ln.weight.contiguous(), ln.bias.contiguous(),
                         Parameters{ln.epsilon, 1, branch.dropout})[0];
 }
 
@@ -157,9 +147,9 @@ std::tuple<Tensor, Tensor> dual_add_norm(const Tensor& x, const Tensor& d, const
   if (!kernels_fit({x, d, branch.f, ln.weight})) {
     return reference::dual_add_norm(x, d, branch, eta, ln);
   }
-  const auto out =
-      AddNorm::apply(x.contiguous(), Maybe(branch.f.contiguous()), Maybe(d.contiguous()), ln.weight,
-                     ln.bias, Parameters{ln.epsilon, eta, branch.dropout});
+  const auto out = AddNorm::apply(
+      x.contiguous(), Maybe(branch.f.contiguous()), Maybe(d.contiguous()), ln.weight.contiguous(),
+      ln.bias.contiguous(), Parameters{ln.epsilon, eta, branch.dropout});
   return {out[0], out[1]};
 }
 
