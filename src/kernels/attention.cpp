@@ -27,8 +27,7 @@ int padded(int positions) { return (positions + kPad - 1) / kPad * kPad; }
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace residual::kernels {
-namespace HWY_NAMESPACE {
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 // Turns `count` scores into exp(scale (s - max)), zero up to the padding; returns 1 / their sum.
@@ -61,7 +60,7 @@ HWY_INLINE void score_rows(const float* q, int64_t q_stride, const float* keys, 
         sum[r] = hn::MulAdd(hn::Set(kFloats, q[r * q_stride + i]), k, sum[r]);
       }
     }
-    for (int r = 0; r < kRows; ++r) hn::Store(sum[r], kFloats, scores + r * end + j);
+    for (int r = 0; r < kRows; ++r) hn::Store(sum[r], kFloats, scores + int64_t{r} * end + j);
   }
 }
 
@@ -69,7 +68,7 @@ HWY_INLINE void score_rows(const float* q, int64_t q_stride, const float* keys, 
 template <int kRows, int kVectors, class D, class Value>
 HWY_INLINE void weigh(D d, const float* weights, int64_t weight_stride, const float* factor,
                       int count, float* out, int64_t out_stride, const Value& value) {
-  const auto lanes = static_cast<int>(hn::MaxLanes(d));
+  const auto lanes = static_cast<int64_t>(hn::MaxLanes(d));
   hn::Vec<D> sum[kRows][kVectors];
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
@@ -117,7 +116,7 @@ void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
                     a.heads.width, end, scores);
   float factor[kRows];
   for (int r = 0; r < kRows; ++r) {
-    float* of_row = scores + r * end;
+    float* of_row = scores + int64_t{r} * end;
     factor[r] = exponentiate(of_row, a.positions, a.scale);
     if (a.probabilities == nullptr) continue;
     float* p = a.probabilities + (int64_t{row + r} * a.heads.count + head) * a.positions;
@@ -194,8 +193,7 @@ void attend_cached_on_target(const CachedAttention& a, float* scores) {
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace residual::kernels
+}  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -39,7 +39,7 @@ int64_t place(const Panels& p, int o, int i) {
 
 // IEEE half precision, ties to even. REQUIRES: |x| < 65520.
 uint16_t half(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(std::fabs(x));
+  const auto bits = std::bit_cast<uint32_t>(std::fabs(x));
   const uint32_t sign = std::signbit(x) ? 0x8000 : 0;
   if (bits < 0x38800000) {  // subnormal, below 2^-14: the last bit of |x| + 0.5 is worth 2^-24
     return static_cast<uint16_t>(sign |
@@ -124,7 +124,7 @@ void PackedMatrix::unpack(int8_t* weight, float* scales) const {
 }
 
 void PackedMatrix::multiply(const Product& product) const {
-  thread_local std::vector<int32_t> scratch;  // grows to the thread's largest int8 product
+  thread_local std::vector<std::byte> scratch;  // grows to the thread's largest int8 product
   Product p = product;
   if (p.x_stride == 0) p.x_stride = in();
   if (p.y_stride == 0) p.y_stride = out();
@@ -135,8 +135,8 @@ void PackedMatrix::multiply(const Product& product) const {
     case Precision::float16:
       return multiply_float16(panels_, p);
     case Precision::int8:
-      const size_t words = p.rows * (groups(panels_) + 1);
-      if (scratch.size() < words) scratch.resize(words);
+      const size_t bytes = p.rows * (groups(panels_) + 1) * sizeof(int32_t);
+      if (scratch.size() < bytes) scratch.resize(bytes);
       return multiply_int8(panels_, p, scratch.data());
   }
 }

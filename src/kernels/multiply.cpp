@@ -9,8 +9,7 @@
 #include "kernels/tiles.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace residual::kernels {
-namespace HWY_NAMESPACE {
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 HWY_INLINE Floats load(const float* w) { return hn::Load(kFloats, w); }
@@ -20,9 +19,9 @@ HWY_INLINE Floats load(const hwy::float16_t* w) {
 
 // Rows [row, row + kRows) by columns [column, column + kTileWidth) of y.
 template <int kRows, class Weight>
-HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int column) {
-  const Weight* w = static_cast<const Weight*>(m.weights) +
-                    int64_t{column / kPanel} * m.in * kPanel + column % kPanel;
+HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column) {
+  const Weight* w =
+      static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel + column % kPanel;
   const float* x = p.x + row * p.x_stride;
   const Tile<kRows> y(p, row, column, m.out - column);
   Floats sum[kRows][kTileVectors];
@@ -43,7 +42,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
 
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
-  over_tiles(m, p, [&](auto rows, int64_t row, int column) HWY_ATTR {
+  over_tiles(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
     float_tile<decltype(rows)::value, Weight>(m, p, row, column);
   });
 }
@@ -53,8 +52,7 @@ void multiply_float(const Panels& m, const Product& p) {
 void multiply_float32(const Panels& m, const Product& p) { multiply_float<float>(m, p); }
 void multiply_float16(const Panels& m, const Product& p) { multiply_float<hwy::float16_t>(m, p); }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace residual::kernels
+}  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -9,8 +9,8 @@ namespace residual::kernels {
 void multiply_float32(const Panels& m, const Product& p);
 void multiply_float16(const Panels& m, const Product& p);
 
-// `scratch` holds, for each row, ceil(in / group) words and one more.
-void multiply_int8(const Panels& m, const Product& p, int32_t* scratch);
+// `scratch` holds, for each row, ceil(in / group) words of 32 bits and one more.
+void multiply_int8(const Panels& m, const Product& p, std::byte* scratch);
 // Panels::group of int8 weights on this CPU.
 int int8_group();
 

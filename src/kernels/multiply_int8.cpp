@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/tiles.h"
@@ -17,8 +18,7 @@
 // where the CPU has VNNI: a word holds x + 128, and sums start at -128 times the sum of the
 // weights. Elsewhere two signed 16-bit numbers. No step of either can overflow.
 HWY_BEFORE_NAMESPACE();
-namespace residual::kernels {
-namespace HWY_NAMESPACE {
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 const hn::ScalableTag<uint32_t> kUints;
@@ -26,7 +26,8 @@ using Uints = hn::Vec<decltype(kUints)>;
 
 #if HWY_TARGET == HWY_AVX3_DL
 using Element = uint8_t;
-constexpr int kGroup = 4, kOffset = 128;
+constexpr int64_t kGroup = 4;
+constexpr int kOffset = 128;
 
 HWY_INLINE Ints load_weights(const int8_t* w) {
   return hn::BitCast(kInts, hn::Load(hn::ScalableTag<int8_t>(), w));
@@ -45,7 +46,8 @@ HWY_INLINE void store_low_bits(Uints x, uint8_t* q) {
 }
 #else
 using Element = int16_t;
-constexpr int kGroup = 2, kOffset = 0;
+constexpr int64_t kGroup = 2;
+constexpr int kOffset = 0;
 
 HWY_INLINE Ints load_weights(const int8_t* w) {
   const hn::ScalableTag<int16_t> wide;
@@ -112,19 +114,25 @@ float quantize_row(const float* x, int count, Element* q) {
   return most / 127;
 }
 
+constexpr int64_t kWord = sizeof(int32_t);
+
 // The quantised rows of a product.
 struct Quantized {
-  const int32_t* words;
+  const std::byte* words;
   const float* scales;
   int64_t depth;  // words of a row
 };
 
 template <int kRows>
 HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
-                            int column) {
+                            int64_t column) {
   const int8_t* w = static_cast<const int8_t*>(m.weights) +
                     (column / kPanel * q.depth * kPanel + column % kPanel) * kGroup;
-  const int32_t* x = q.words + row * q.depth;
+  const auto word = [&](int r, int64_t k) HWY_ATTR {
+    int32_t elements;
+    std::memcpy(&elements, q.words + ((row + r) * q.depth + k) * kWord, kWord);
+    return hn::Set(kInts, elements);
+  };
   const Tile<kRows> y(p, row, column, m.out - column);
   Ints sum[kRows][kTileVectors];
   for (int v = 0; v < kTileVectors; ++v) {
@@ -136,8 +144,8 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
     Ints weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load_weights(w + v * kLanes * kGroup);
     for (int r = 0; r < kRows; ++r) {
-      const Ints word = hn::Set(kInts, x[r * q.depth + k]);
-      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = dot(word, weights[v], sum[r][v]);
+      const Ints x = word(r, k);
+      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = dot(x, weights[v], sum[r][v]);
     }
   }
   y.store([&](int r, int v) HWY_ATTR {
@@ -151,23 +159,22 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
 
 }  // namespace
 
-int int8_group() { return kGroup; }
+int int8_group() { return static_cast<int>(kGroup); }
 
-void multiply_int8(const Panels& m, const Product& p, int32_t* scratch) {
+void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
   const int64_t depth = (m.in + kGroup - 1) / kGroup;
-  auto* scales = reinterpret_cast<float*>(scratch + p.rows * depth);
+  auto* scales = reinterpret_cast<float*>(scratch + p.rows * depth * kWord);
   for (int64_t row = 0; row < p.rows; ++row) {
     scales[row] = quantize_row(p.x + row * p.x_stride, m.in,
-                               reinterpret_cast<Element*>(scratch + row * depth));
+                               reinterpret_cast<Element*>(scratch + row * depth * kWord));
   }
   const Quantized q = {.words = scratch, .scales = scales, .depth = depth};
-  over_tiles(m, p, [&](auto rows, int64_t row, int column) HWY_ATTR {
+  over_tiles(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
     int8_tile<decltype(rows)::value>(m, p, q, row, column);
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace residual::kernels
+}  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
@@ -178,7 +185,7 @@ HWY_EXPORT(multiply_int8);
 
 int int8_group() { return HWY_DYNAMIC_DISPATCH(int8_group)(); }
 
-void multiply_int8(const Panels& m, const Product& p, int32_t* scratch) {
+void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(multiply_int8)(m, p, scratch);
 }
 

@@ -11,8 +11,7 @@
 #include "kernels/simd.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace residual::kernels {
-namespace HWY_NAMESPACE {
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 // y = (a - mean(a)) / sqrt(var(a) + epsilon) * weight + bias, where load(tag, i) gives a and leaves
@@ -32,7 +31,7 @@ HWY_INLINE void normalize(const Norm& norm, int64_t width, float* y, const Load&
     hn::StoreU(a, kOneFloat, y + i);
     rest += hn::GetLane(a);
   }
-  const float count = static_cast<float>(width);
+  const auto count = static_cast<float>(width);
   const float mean = (hn::GetLane(hn::SumOfLanes(kFloats, sum)) + rest) / count;
 
   auto squares = hn::Zero(kFloats);
@@ -114,8 +113,7 @@ void embed(const Embedding& e, const int32_t* ids, const int32_t* places, int64_
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace residual::kernels
+}  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

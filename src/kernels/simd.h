@@ -21,7 +21,7 @@ constexpr hn::ScalableTag<int32_t> kInts;
 constexpr hn::CappedTag<float, 1> kOneFloat;  // the last elements of a row go one by one
 using Floats = hn::Vec<decltype(kFloats)>;
 using Ints = hn::Vec<decltype(kInts)>;
-constexpr int kLanes = static_cast<int>(hn::MaxLanes(kFloats));
+constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(kFloats));
 
 // e^x for x <= 0 within 1 ulp; 0 where the result would be below 2^-126, NaN for NaN.
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. The polynomial for (e^r - 1 - r) / r^2

@@ -25,7 +25,7 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 
 constexpr int kTileVectors = 4;
-constexpr int kTileWidth = kTileVectors * kLanes;
+constexpr int64_t kTileWidth = kTileVectors * kLanes;
 // Sums fill the registers: 24 of 32, or 12 of 16.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 6 : 3;
 // Rows that are finished before the next ones are begun: few enough that y's pages stay in the TLB.
@@ -35,14 +35,14 @@ constexpr int64_t kRowBlock = 48;
 template <int kRows>
 class Tile {
  public:
-  HWY_INLINE Tile(const Product& p, int64_t row, int column, int columns)
+  HWY_INLINE Tile(const Product& p, int64_t row, int64_t column, int64_t columns)
       : y_(p.y + row * p.y_stride + column),
         stride_(p.y_stride),
         columns_(std::min(columns, kTileWidth)),
         epilogue_(p.epilogue) {
     // Begins to fetch what will be written when the sums are done.
     for (int r = 0; r < kRows; ++r) {
-      for (int i = 0; i < columns_; i += 16) hwy::Prefetch(y_ + r * stride_ + i);
+      for (int64_t i = 0; i < columns_; i += 16) hwy::Prefetch(y_ + r * stride_ + i);
     }
   }
 
@@ -89,7 +89,7 @@ class Tile {
 
   float* y_;
   int64_t stride_;
-  int columns_;
+  int64_t columns_;
   Epilogue epilogue_;
 };
 
@@ -98,7 +98,7 @@ using Rows = std::integral_constant<int, kRows>;
 
 // Calls tile(Rows<rows>(), row, column). REQUIRES: 1 <= rows <= kTileRows.
 template <class Call, int kRows = kTileRows>
-HWY_INLINE void call_tile(int64_t rows, int64_t row, int column, const Call& tile) {
+HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Call& tile) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return call_tile<Call, kRows - 1>(rows, row, column, tile);
   }
@@ -109,10 +109,11 @@ HWY_INLINE void call_tile(int64_t rows, int64_t row, int column, const Call& til
 // equal as can be: a tile of one or two rows would wait for its weights.
 template <class Call>
 HWY_INLINE void over_tiles(const Panels& m, const Product& p, const Call& tile) {
-  const int last_column = std::min(p.last_panel * kPanel, m.out);
+  const int64_t last_column = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
   for (int64_t block = 0; block < p.rows; block += kRowBlock) {
     const int64_t last_row = std::min(p.rows, block + kRowBlock);
-    for (int column = p.first_panel * kPanel; column < last_column; column += kTileWidth) {
+    for (int64_t column = int64_t{kPanel} * p.first_panel; column < last_column;
+         column += kTileWidth) {
       for (int64_t row = block; row < last_row;) {
         const int64_t left = last_row - row, tiles = (left + kTileRows - 1) / kTileRows;
         const int64_t rows = (left + tiles - 1) / tiles;

@@ -47,8 +47,7 @@ class Best {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace residual::kernels {
-namespace HWY_NAMESPACE {
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 // A row is read in blocks that stay in the first-level cache while they are looked at again.
@@ -86,7 +85,7 @@ void offer_block(const float* x, int64_t first, int64_t count, Best& best) {
     if (hn::AllFalse(kFloats, above)) continue;
     uint8_t bytes[8] = {};
     hn::StoreMaskBits(kFloats, above, bytes);
-    for (uint64_t bits = std::bit_cast<uint64_t>(bytes); bits != 0; bits &= bits - 1) {
+    for (auto bits = std::bit_cast<uint64_t>(bytes); bits != 0; bits &= bits - 1) {
       const int64_t at = i + std::countr_zero(bits);
       best.offer(x[at], first + at);
     }
@@ -123,8 +122,7 @@ void subtract(const float* x, float c, int64_t count, float* y) {
   for (; i < count; ++i) y[i] = x[i] - c;
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace residual::kernels
+}  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
