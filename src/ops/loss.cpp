@@ -36,7 +36,10 @@ namespace {
 
 using kernels::matrix;
 
-constexpr int64_t kChunk = 256;  // rows whose logits exist at once
+// Rows whose logits exist at once: as many as make good products, in at most 16 MB.
+int64_t chunk_rows(int64_t symbols) {
+  return std::clamp<int64_t>((int64_t{4} << 20) / std::max<int64_t>(symbols, 1), 16, 256);
+}
 
 class OutputLoss : public torch::autograd::Function<OutputLoss> {
  public:
@@ -45,7 +48,8 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
                                const Tensor& targets, const SmoothedTargets& weights,
                                bool needs_gradient) {
     const int64_t rows = y.size(0), width = y.size(1), symbols = embedding.size(0);
-    Tensor logits = at::empty({std::min(kChunk, rows), symbols}, y.options());
+    const int64_t chunk = chunk_rows(symbols);
+    Tensor logits = at::empty({std::min(chunk, rows), symbols}, y.options());
     Tensor dy, dembedding;
     if (needs_gradient) {
       dy = at::empty(y.sizes(), y.options());
@@ -53,8 +57,8 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
     }
     const auto e = matrix<const float>(embedding.data_ptr<float>(), symbols, width);
     kernels::CrossEntropySums sums;
-    for (int64_t begin = 0; begin < rows; begin += kChunk) {
-      const int64_t count = std::min(kChunk, rows - begin);
+    for (int64_t begin = 0; begin < rows; begin += chunk) {
+      const int64_t count = std::min(chunk, rows - begin);
       const auto part = matrix<const float>(y.data_ptr<float>() + begin * width, count, width);
       const auto scores = matrix(logits.data_ptr<float>(), count, symbols);
       kernels::product(part, e, scores);

@@ -1,0 +1,17 @@
+#include "base/memory.h"
+
+#include <malloc.h>
+
+#include <limits>
+
+namespace residual {
+
+void keep_freed_memory() {
+  constexpr int kMebibyte = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMebibyte);  // the most it takes; larger blocks are rare
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, 64 * kMebibyte);
+  mallopt(M_ARENA_MAX, 1);  // other threads' arenas are made of pieces of 64 MiB
+}
+
+}  // namespace residual
