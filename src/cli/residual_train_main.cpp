@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/memory.h"
 #include "cli/program.h"
 #include "cli/train.h"
 #include "train/nonfinite.h"
@@ -52,6 +53,7 @@ void run_train(const TrainCommand& command) {
 }  // namespace residual::cli
 
 int main(int argc, char** argv) {
+  residual::keep_freed_memory();
   return residual::cli::run_program(
       argc, argv, [](CLI::App& root) { residual::cli::add_train(root, residual::cli::run_train); });
 }

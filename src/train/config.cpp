@@ -23,6 +23,11 @@ void fields(ConfigVisitor& visit, BatchConfig& c) {
   visit("max_tokens", c.max_tokens, "tokens of a batch, on each side", {.min = 1, .max = 1 << 30});
   visit("update_frequency", c.update_frequency, "batches whose gradients make one update",
         {.min = 1, .max = 1 << 20});
+  visit(
+      "pass_tokens", c.pass_tokens,
+      "target tokens that a worker passes through the model at a time; fewer take less memory and "
+      "stay in the caches; 0: its whole share of a batch",
+      {.min = 0});
   visit("max_sentences", c.max_sentences, "sentences of a batch; 0: any number", {.min = 0});
   visit("max_source", c.max_source, "pairs with a longer source are left out", {.min = 1});
   visit("max_target", c.max_target, "pairs with a longer target are left out", {.min = 1});
@@ -106,6 +111,8 @@ void fields(ConfigVisitor& visit, ValidateConfig& c) {
                "what decides which model is the best");
   visit("patience", c.patience,
         "stop after so many validations in a row without a better metric; 0: never", {.min = 0});
+  visit("bleu", c.bleu, "translate the dev texts and score them, even if the metric is another");
+  visit("beam", c.beam, "hypotheses kept while translating", {.min = 1, .max = 1000});
 }
 
 void fields(ConfigVisitor& visit, CheckpointConfig& c) {
@@ -169,8 +176,8 @@ void check(const TrainConfig& c) {
   require(cpu || c.train.workers <= 1, "train.workers: is {}; one GPU is driven by one worker",
           c.train.workers);
   const bool translates = c.model.kind == model::Kind::translation;
-  require(translates || c.validate.metric != Metric::bleu,
-          "validate.metric: bleu needs a translation model");
+  require(translates || (c.validate.metric != Metric::bleu && !c.validate.bleu),
+          "validate.metric, validate.bleu: BLEU needs a translation model");
   require(c.validate.patience == 0 || c.validate.every_updates + c.validate.every_epochs > 0,
           "validate.patience: is {}, but validation is off", c.validate.patience);
   require(

@@ -28,6 +28,7 @@ struct DataConfig {
 struct BatchConfig {
   int64_t max_tokens = 4096;
   int64_t update_frequency = 1;
+  int64_t pass_tokens = 1024;
   int64_t max_sentences = 0;
   int64_t max_source = 1024;
   int64_t max_target = 1024;
@@ -90,6 +91,8 @@ struct ValidateConfig {
   int64_t every_epochs = 1;
   Metric metric = Metric::loss;
   int64_t patience = 0;
+  bool bleu = false;
+  int64_t beam = 5;
 };
 
 struct CheckpointConfig {

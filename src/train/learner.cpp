@@ -81,23 +81,26 @@ Learner::Learner(const TrainConfig& config)
   optimizer_ = std::make_unique<Optimizer>(config.optimizer, parameters().values());
 }
 
-nn::Pass Learner::pass(int64_t update, size_t batch, size_t worker) const {
+std::vector<data::Batch> Learner::cut(const data::Batch& batch) const {
+  const auto workers = static_cast<int64_t>(workers_.size());
+  return shards(batch, shard_count(batch, workers, config_.batch.pass_tokens));
+}
+
+nn::Pass Learner::pass(int64_t update, size_t batch, size_t shard) const {
   return {.training = true,
           .seed = static_cast<uint64_t>(config_.train.seed),
           .update = static_cast<uint64_t>(update),
-          .shard = batch * workers_.size() + worker};
+          .shard = uint64_t{batch} << 32 | shard};
 }
 
-Sums Learner::run_worker(size_t w, std::span<const data::Batch> batches, const UpdateStep& step) {
+Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale) {
   // Sums inside ATen depend on its number of threads; workers are the parallelism here.
   if (device_.is_cpu()) at::set_num_threads(1);
   const Worker& worker = workers_[w];
   worker.parameters->gradients().zero_();
   Sums sums;
-  for (size_t b = 0; b < batches.size(); ++b) {
-    const data::Batch& shard = batches[b];
+  for (const auto& [shard, pass] : parts) {
     if (shard.size() == 0) continue;
-    const nn::Pass pass = this->pass(step.number, b, w);
     const nn::Batch batch = model_batch(config_, shard, pass, device_);
     nn::Loss loss;
     {
@@ -105,22 +108,24 @@ Sums Learner::run_worker(size_t w, std::span<const data::Batch> batches, const U
       loss = worker.model->loss(batch, loss_spec(config_.loss), pass);
     }
     sums.add(sums_of(loss, shard));
-    (step.loss_scale == 1 ? loss.sum : loss.sum * step.loss_scale).backward();
+    (loss_scale == 1 ? loss.sum : loss.sum * loss_scale).backward();
   }
   return sums;
 }
 
 UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateStep& step) {
   const size_t count = workers_.size();
-  std::vector<std::vector<data::Batch>> parts(count);  // of each worker, by batch
-  for (const auto& batch : batches) {
-    auto cut = shards(batch, static_cast<int64_t>(count));
-    for (size_t w = 0; w < count; ++w) parts[w].push_back(std::move(cut[w]));
+  std::vector<std::vector<Shard>> parts(count);  // of each worker
+  for (size_t b = 0; b < batches.size(); ++b) {
+    auto all = cut(batches[b]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      parts[i * count / all.size()].push_back({std::move(all[i]), pass(step.number, b, i)});
+    }
   }
   std::vector<Sums> sums(count);
   parallel_for(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
     for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
-      sums[w] = run_worker(w, parts[w], step);
+      sums[w] = run_worker(w, parts[w], step.loss_scale);
     }
   });
   UpdateResult result{.sums = {.updates = 1}};

@@ -35,8 +35,8 @@ struct UpdateResult {
 };
 
 // A model that learns: parameters, one replica of them per worker, optimiser. Every batch of an
-// update is cut into one shard per worker; each worker adds up the gradients of its shards; the
-// workers' gradients are added in their order. So what an update computes depends on
+// update is cut into shards, as many for each worker; each worker adds up the gradients of its
+// shards; the workers' gradients are added in their order. So what an update computes depends on
 // configuration, parameters and batches, and not on how many threads ran the workers.
 class Learner {
  public:
@@ -52,7 +52,9 @@ class Learner {
   // Lets the scheme set what depends on data from one batch, before training.
   void calibrate(const data::Batch& batch);
 
-  nn::Pass pass(int64_t update, size_t batch, size_t worker) const;
+  // A batch as the workers see it: worker w has the parts [w n / workers, (w + 1) n / workers).
+  std::vector<data::Batch> cut(const data::Batch& batch) const;
+  nn::Pass pass(int64_t update, size_t batch, size_t shard) const;
   const nn::Transformer& model() const { return *workers_[0].model; }
   const nn::Parameters& parameters() const { return *workers_[0].parameters; }
   const nn::Parameters& parameters(size_t worker) const { return *workers_[worker].parameters; }
@@ -68,7 +70,12 @@ class Learner {
     std::unique_ptr<nn::Parameters> parameters;
     std::unique_ptr<nn::Transformer> model;
   };
-  Sums run_worker(size_t worker, std::span<const data::Batch> batches, const UpdateStep& step);
+  // One shard of an update.
+  struct Shard {
+    data::Batch batch;
+    nn::Pass pass;
+  };
+  Sums run_worker(size_t worker, std::span<const Shard> shards, double loss_scale);
   std::vector<float> packed(const Tensor& flat) const;
   void unpack(std::span<const float> values, const Tensor& flat) const;
 

@@ -12,30 +12,29 @@ namespace residual::train {
 namespace {
 
 constexpr int64_t kFloat = 4;
-constexpr int64_t kTypicalLength = 32;  // tokens of a sentence, for attention's square
 constexpr double kMostOfIt = 0.8;
 
 // Floats that a block of each kind keeps per token for its backward pass, its residual add and
-// norm included, in units of the model's width d or the inner width.
-constexpr int64_t kSelfAttention = 9;    // x, q, k, v, their heads' layout, context, output, norm
-constexpr int64_t kCrossAttention = 10;  // likewise; keys and values are per source token
-constexpr int64_t kFeedForward = 5;      // x, output, norm ...
-constexpr int64_t kInner = 3;            // ... and before and after ReLU, dropout
+// norm included, in units of the width d; a feed-forward block keeps its inner width besides.
+constexpr int64_t kSelfAttention = 7;   // q, k, v, their mixture, what is added, the sum, its norm
+constexpr int64_t kCrossAttention = 7;  // likewise; keys and values are per source token
+constexpr int64_t kFeedForward = 3;     // what is added, the sum, its norm
+constexpr int64_t kLossRows = 256;      // whose logits exist at a time
 
+// Of the layers that lie above each other; the loss of one worker.
 int64_t activation_floats(const TrainConfig& c) {
   const int64_t d = c.model.width;
-  const int64_t scores = 3 * c.model.heads * kTypicalLength;  // logits, probabilities, dropped
-  const int64_t feed_forward = kFeedForward * d + kInner * c.model.inner;
-  const int64_t self = kSelfAttention * d + scores;
+  const int64_t layer = (kSelfAttention + kFeedForward) * d + c.model.inner;
   int64_t per_token = 0;
-  if (c.model.has_encoder()) per_token += c.model.encoder_layers * (self + feed_forward);
-  if (c.model.has_decoder()) {
-    per_token += c.model.decoder_layers * (self + feed_forward);
-    if (c.model.has_encoder()) per_token += c.model.decoder_layers * (kCrossAttention * d + scores);
+  if (c.model.has_encoder()) per_token += c.model.encoder_layers * layer;
+  if (c.model.has_decoder()) per_token += c.model.decoder_layers * layer;
+  if (c.model.kind == model::Kind::translation) {
+    per_token += c.model.decoder_layers * kCrossAttention * d;
   }
+  int64_t tokens = c.batch.max_tokens;
+  if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * c.train.workers);
   const int64_t symbols = std::max(c.model.source_vocabulary, c.model.target_vocabulary);
-  per_token += 3 * symbols;  // logits, their log-softmax, its gradient
-  return per_token * c.batch.max_tokens;
+  return per_token * tokens + c.train.workers * (kLossRows + d) * symbols;
 }
 
 std::string gigabytes(int64_t bytes) {
@@ -85,10 +84,8 @@ void require_memory(const TrainConfig& config, int64_t available) {
   const MemoryEstimate need = estimate_memory(config);
   const int64_t fixed = need.total() - need.activations;
   const std::string advice =
-      fixed < available
-          ? fmt::format("lower batch.max_tokens from {} and raise batch.update_frequency to match",
-                        config.batch.max_tokens)
-          : std::string("lower train.workers, or take a smaller model");
+      fixed < available ? fmt::format("lower batch.pass_tokens from {}", config.batch.pass_tokens)
+                        : std::string("lower train.workers, or take a smaller model");
   require(need.total() <= available, "the run needs about {}, {} are free ({}); {}",
           gigabytes(need.total()), gigabytes(available), describe(need), advice);
   if (static_cast<double>(need.total()) > kMostOfIt * static_cast<double>(available)) {

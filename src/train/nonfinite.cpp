@@ -8,7 +8,6 @@
 #include "base/progress.h"
 #include "model/parameters.h"
 #include "train/autocast.h"
-#include "train/shards.h"
 
 namespace residual::train {
 namespace {
@@ -139,14 +138,14 @@ Finding find_nonfinite(Learner& learner, const TrainConfig& config,
                        std::span<const data::Batch> batches, int64_t update) {
   const std::string parameter = trouble_in_parameters(learner.parameters());
   for (size_t b = 0; b < batches.size(); ++b) {
-    const auto parts = shards(batches[b], config.train.workers);
-    for (size_t w = 0; w < parts.size(); ++w) {
-      if (parts[w].size() == 0) continue;
-      const nn::Pass pass = learner.pass(update, b, w);
-      std::string found = trouble_in_shard(learner, config, parts[w], pass);
+    const auto parts = learner.cut(batches[b]);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].size() == 0) continue;
+      const nn::Pass pass = learner.pass(update, b, i);
+      std::string found = trouble_in_shard(learner, config, parts[i], pass);
       if (found.empty()) continue;
       if (!parameter.empty()) found += "; before that, " + parameter;
-      return {std::move(found), parts[w], pass};
+      return {std::move(found), parts[i], pass};
     }
   }
   return {"only the sum of all gradients", batches[0], learner.pass(update, 0, 0)};

@@ -19,6 +19,13 @@ void append_sentence(const data::Batch& from, size_t sentence, data::Batch& to) 
 
 }  // namespace
 
+int64_t shard_count(const data::Batch& batch, int64_t workers, int64_t pass_tokens) {
+  if (pass_tokens == 0) return workers;
+  const auto tokens = static_cast<int64_t>(batch.target.size());
+  const int64_t of_all_workers = workers * pass_tokens;
+  return workers * std::max<int64_t>(1, (tokens + of_all_workers - 1) / of_all_workers);
+}
+
 // Longest sentence first, each to the part that has the fewest tokens so far.
 std::vector<data::Batch> shards(const data::Batch& batch, int64_t count) {
   const auto sentences = static_cast<size_t>(batch.size());
