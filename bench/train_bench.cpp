@@ -1,0 +1,241 @@
+// Speed of training: target tokens per second of whole updates, the share of them that is matrix
+// products, and the limit: the same products alone, each worker on its own core.
+//
+//   train_bench --model iwslt                       all of them: iwslt, iwslt-12, base
+//   train_bench --schemes post-ln,resi-dual --ops fused,reference --updates 10
+//
+// Every variant runs one update in turn, so that what disturbs the machine disturbs all alike; the
+// median counts. Peak memory is that of a process of its own.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "base/random.h"
+#include "kernels/product.h"
+#include "ops/mode.h"
+#include "train/learner.h"
+
+namespace residual {
+namespace {
+
+struct Options {
+  std::string model = "iwslt";
+  std::vector<std::string> schemes = {"resi-dual"};
+  std::vector<std::string> ops = {"fused", "reference"};
+  int updates = 5;
+  int sentences = 170;
+  int length = 24;  // of source and target, </s> included
+  bool memory = true;
+  int64_t pass_tokens = 1024;
+};
+
+train::TrainConfig config_of(const Options& options, const std::string& scheme) {
+  train::TrainConfig c;
+  c.model.width = 256;
+  c.model.inner = 1024;
+  c.model.heads = 4;
+  c.model.source_vocabulary = c.model.target_vocabulary = 10'000;
+  if (options.model == "iwslt-12") c.model.encoder_layers = c.model.decoder_layers = 12;
+  if (options.model == "base") {
+    c.model.width = 512;
+    c.model.inner = 2048;
+    c.model.heads = 8;
+    c.model.source_vocabulary = c.model.target_vocabulary = 32'000;
+  }
+  c.model.residual.name = scheme;
+  c.dropout = {.residual = 0.3, .attention = 0.1, .activation = 0.1};
+  c.batch.pass_tokens = options.pass_tokens;
+  return train::resolve(c);
+}
+
+data::Batch random_batch(const Options& options, int64_t symbols) {
+  data::Batch batch;
+  const Random random(1);
+  const auto fill = [&](std::vector<int32_t>& ids, std::vector<int32_t>& offsets, uint64_t at) {
+    offsets = {0};
+    for (int s = 0; s < options.sentences; ++s) {
+      for (int i = 0; i + 1 < options.length; ++i) {
+        ids.push_back(4 + static_cast<int32_t>(random.below(at++, symbols - 4)));
+      }
+      ids.push_back(2);
+      offsets.push_back(static_cast<int32_t>(ids.size()));
+    }
+  };
+  fill(batch.source, batch.source_offsets, 0);
+  fill(batch.target, batch.target_offsets, 1'000'000);
+  for (int s = 0; s < options.sentences; ++s) batch.pairs.push_back(s);
+  return batch;
+}
+
+// One matrix of the model: what it is multiplied with, how often.
+struct Product {
+  int64_t rows, out, in;
+  int64_t count;
+};
+
+// The linear layers of a step that sees so many source and target rows. Attention's own small
+// products are not among them.
+std::vector<Product> products(const model::Config& m, int64_t source, int64_t target) {
+  const int64_t d = m.width, e = m.encoder_layers, n = m.decoder_layers;
+  return {{source, 3 * d, d, e},   {source, d, d, e},
+          {source, m.inner, d, e}, {source, d, m.inner, e},
+          {target, 3 * d, d, n},   {target, d, d, 3 * n},
+          {source, 2 * d, d, n},   {target, m.inner, d, n},
+          {target, d, m.inner, n}, {target, m.target_vocabulary, d, 1}};
+}
+
+double flops(const std::vector<Product>& all) {
+  double sum = 0;
+  for (const auto& p : all) sum += 6.0 * static_cast<double>(p.count * p.rows * p.out * p.in);
+  return sum;
+}
+
+// Forward, input and weight gradient of every product, in one thread.
+void run_products(const std::vector<Product>& all) {
+  kernels::use_one_thread();
+  constexpr int64_t kRows = 512;  // of the widest ones, as training cuts them
+  for (const auto& p : all) {
+    const int64_t chunk = p.out > 4096 ? std::min(p.rows, kRows / 2) : p.rows;
+    static thread_local std::vector<float> x, w, y;
+    x.resize(std::max<size_t>(x.size(), chunk * p.in));
+    w.resize(std::max<size_t>(w.size(), p.out * p.in));
+    y.resize(std::max<size_t>(y.size(), chunk * p.out));
+    for (int64_t n = 0; n < p.count * p.rows; n += chunk) {
+      const auto mx = kernels::matrix(x.data(), chunk, p.in);
+      const auto my = kernels::matrix(y.data(), chunk, p.out);
+      const kernels::Matrix<const float> cx{x.data(), chunk, p.in, p.in},
+          cw{w.data(), p.out, p.in, p.in}, cy{y.data(), chunk, p.out, p.out};
+      kernels::product(cx, cw, my);
+      kernels::input_gradient(cy, cw, mx);
+      kernels::weight_gradient(cy, cx, kernels::matrix(w.data(), p.out, p.in));
+    }
+  }
+}
+
+double seconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+struct Variant {
+  std::string scheme, ops;
+  train::TrainConfig config;
+  std::unique_ptr<train::Learner> learner;
+  std::vector<double> times;
+  int64_t update = 0;
+
+  void step(const data::Batch& batch) {
+    ops::set_mode(ops == "fused" ? ops::Mode::fused : ops::Mode::reference);
+    learner->update(std::span(&batch, 1), {.number = ++update, .learning_rate = 1e-5});
+  }
+};
+
+Variant make_variant(const Options& options, const std::string& scheme, const std::string& ops) {
+  Variant v{.scheme = scheme, .ops = ops, .config = config_of(options, scheme)};
+  v.learner = std::make_unique<train::Learner>(v.config);
+  return v;
+}
+
+// Megabytes that a process needs for a few updates.
+double peak_memory(const Options& options, const std::string& scheme, const std::string& ops) {
+  const pid_t child = fork();
+  require(child >= 0, "cannot fork");
+  if (child == 0) {
+    Variant v = make_variant(options, scheme, ops);
+    const data::Batch batch = random_batch(options, v.config.model.source_vocabulary);
+    for (int i = 0; i < 3; ++i) v.step(batch);
+    _exit(0);
+  }
+  struct rusage usage {};
+  int status = 0;
+  wait4(child, &status, 0, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1000;
+}
+
+void run(const Options& options) {
+  std::vector<double> memory;
+  std::vector<Variant> variants;
+  for (const auto& scheme : options.schemes) {
+    for (const auto& ops : options.ops) {
+      memory.push_back(options.memory ? peak_memory(options, scheme, ops) : 0);
+    }
+  }
+  for (const auto& scheme : options.schemes) {
+    for (const auto& ops : options.ops) variants.push_back(make_variant(options, scheme, ops));
+  }
+  const model::Config& m = variants[0].config.model;
+  const data::Batch batch = random_batch(options, m.source_vocabulary);
+  const int64_t tokens = static_cast<int64_t>(batch.target.size());
+  const auto workers = variants[0].config.train.workers;
+  const int64_t rows =
+      options.pass_tokens > 0 ? std::min(options.pass_tokens, tokens / workers) : tokens / workers;
+  const auto share = products(m, rows, rows);
+  const int64_t passes = (tokens / workers + rows - 1) / rows;
+  const double work = flops(products(m, tokens, tokens));
+
+  std::vector<double> limit;
+  const auto all_products = [&] {
+    parallel_for(workers, 1, [&](int64_t, int64_t) {
+      for (int64_t i = 0; i < passes; ++i) run_products(share);
+    });
+  };
+  all_products();
+  for (auto& v : variants) v.step(batch);
+  for (int i = 0; i < options.updates; ++i) {
+    limit.push_back(seconds(all_products));
+    for (auto& v : variants) v.times.push_back(seconds([&] { v.step(batch); }));
+  }
+  const double alone = median(limit);
+  fmt::print("{}: {} target tokens per update, {} workers, {:.1f} MFLOP of products per token\n",
+             options.model, tokens, workers, work / 1e6 / static_cast<double>(tokens));
+  fmt::print("{:<12} {:<10} {:>9} {:>9} {:>14} {:>8}\n", "scheme", "ops", "tokens/s", "GFLOP/s",
+             "step/products", "peak MB");
+  fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>8}\n", "products", "alone",
+             static_cast<double>(tokens) / alone, work / alone / 1e9, 1.0, "");
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const double time = median(variants[i].times);
+    fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>8.0f}\n", variants[i].scheme,
+               variants[i].ops, static_cast<double>(tokens) / time, work / time / 1e9, time / alone,
+               memory[i]);
+  }
+}
+
+}  // namespace
+}  // namespace residual
+
+int main(int argc, char** argv) {
+  residual::keep_freed_memory();
+  residual::Options options;
+  CLI::App app("Speed of training", "train_bench");
+  app.add_option("--model", options.model, "iwslt (E6D6 256), iwslt-12 or base (512)")
+      ->check(CLI::IsMember({"iwslt", "iwslt-12", "base"}));
+  app.add_option("--schemes", options.schemes, "residual schemes")->delimiter(',');
+  app.add_option("--ops", options.ops, "fused, reference")->delimiter(',');
+  app.add_option("--updates", options.updates, "timed updates of each");
+  app.add_option("--sentences", options.sentences, "in a batch");
+  app.add_option("--length", options.length, "of each sentence");
+  app.add_option("--pass-tokens", options.pass_tokens, "batch.pass_tokens");
+  app.add_option_function<int>("--threads", residual::set_thread_count, "workers");
+  app.add_flag("!--no-memory", options.memory, "leave peak memory out");
+  CLI11_PARSE(app, argc, argv);
+  residual::run(options);
+}
