@@ -42,7 +42,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
 
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
-  over_tiles(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
+  over_tiles<kTileRows>(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
     float_tile<decltype(rows)::value, Weight>(m, p, row, column);
   });
 }

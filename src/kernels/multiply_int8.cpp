@@ -115,6 +115,8 @@ float quantize_row(const float* x, int count, Element* q) {
 }
 
 constexpr int64_t kWord = sizeof(int32_t);
+// Where a dot product takes two instructions it needs a register more.
+constexpr int kInt8Rows = kTileRows == 3 ? 2 : kTileRows;
 
 // The quantised rows of a product.
 struct Quantized {
@@ -169,7 +171,7 @@ void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
                                reinterpret_cast<Element*>(scratch + row * depth * kWord));
   }
   const Quantized q = {.words = scratch, .scales = scales, .depth = depth};
-  over_tiles(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
+  over_tiles<kInt8Rows>(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
     int8_tile<decltype(rows)::value>(m, p, q, row, column);
   });
 }

@@ -96,18 +96,18 @@ class Tile {
 template <int kRows>
 using Rows = std::integral_constant<int, kRows>;
 
-// Calls tile(Rows<rows>(), row, column). REQUIRES: 1 <= rows <= kTileRows.
-template <class Call, int kRows = kTileRows>
+// Calls tile(Rows<rows>(), row, column). REQUIRES: 1 <= rows <= kRows.
+template <int kRows, class Call>
 HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Call& tile) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return call_tile<Call, kRows - 1>(rows, row, column, tile);
+    if (rows < kRows) return call_tile<kRows - 1>(rows, row, column, tile);
   }
   tile(Rows<kRows>(), row, column);
 }
 
-// Calls tile(Rows<n>(), row, column) for all tiles of a product. The tiles of a row block are as
-// equal as can be: a tile of one or two rows would wait for its weights.
-template <class Call>
+// Calls tile(Rows<n>(), row, column), n <= kMostRows, for all tiles of a product. The tiles of a
+// row block are as equal as can be: a tile of one or two rows would wait for its weights.
+template <int kMostRows, class Call>
 HWY_INLINE void over_tiles(const Panels& m, const Product& p, const Call& tile) {
   const int64_t last_column = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
   for (int64_t block = 0; block < p.rows; block += kRowBlock) {
@@ -115,9 +115,9 @@ HWY_INLINE void over_tiles(const Panels& m, const Product& p, const Call& tile) 
     for (int64_t column = int64_t{kPanel} * p.first_panel; column < last_column;
          column += kTileWidth) {
       for (int64_t row = block; row < last_row;) {
-        const int64_t left = last_row - row, tiles = (left + kTileRows - 1) / kTileRows;
+        const int64_t left = last_row - row, tiles = (left + kMostRows - 1) / kMostRows;
         const int64_t rows = (left + tiles - 1) / tiles;
-        call_tile(rows, row, column, tile);
+        call_tile<kMostRows>(rows, row, column, tile);
         row += rows;
       }
     }
