@@ -65,24 +65,11 @@ struct Search::Candidate {
 
 Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
                const SearchOptions& options)
-    : options_(options),
-      vocabulary_(models.at(0)->config().target_vocabulary),
-      max_positions_(models[0]->config().max_positions),
-      chooser_(vocabulary_, options.unk_penalty) {
+    : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
-  for (const auto& model : models) {
-    const auto& config = model->config();
-    require(
-        config.target_vocabulary == vocabulary_ &&
-            config.source_vocabulary == models[0]->config().source_vocabulary,
-        "an ensemble's models must share their vocabularies; they have {} and {} target symbols",
-        vocabulary_, config.target_vocabulary);
-    require(options.attention_layer < config.decoder_layers,
-            "attention is wanted of layer {} from the top, the decoder has {}",
-            options.attention_layer, config.decoder_layers);
-    max_positions_ = std::min(max_positions_, config.max_positions);
-    engines_.emplace_back(model);
-  }
+  require(options.attention_layer < models_.decoder_layers(),
+          "attention is wanted of layer {} from the top, the decoder has {}",
+          options.attention_layer, models_.decoder_layers());
 }
 
 Search::~Search() = default;
@@ -98,27 +85,16 @@ int64_t Search::source_tokens() const {
 void Search::add(std::vector<Request> requests, Team* team) {
   std::vector<std::span<const int32_t>> sources;
   for (const auto& request : requests) {
-    for (const auto& engine : engines_) check_request(request, engine.weights().config());
+    for (const auto& engine : models_.engines()) check_request(request, engine.weights().config());
     sources.emplace_back(request.source);
   }
-  const size_t first = sentences_.size();
-  for (auto& engine : engines_) {
-    const std::vector<Memory> memories = engine.encode(sources, team);
-    sentences_.resize(first + requests.size());
-    for (size_t i = 0; i < requests.size(); ++i) {
-      sentences_[first + i].memories.push_back(memories[i]);
-    }
-  }
+  auto memories = models_.encode(sources, team);
   grow(paths_, (rows_ + static_cast<int64_t>(requests.size())) * path_stride_);
   for (size_t i = 0; i < requests.size(); ++i) {
-    Sentence& s = sentences_[first + i];
+    Sentence& s = sentences_.emplace_back();
     s.request = std::move(requests[i]);
-    const double wanted =
-        options_.max_length_factor * static_cast<double>(s.request.source.size()) +
-        options_.max_length_offset;
-    s.max_length = std::max(static_cast<int64_t>(std::min(wanted, 1e9)),
-                            static_cast<int64_t>(s.request.prefix.size()));
-    s.max_length = std::min(s.max_length, max_positions_ - 1);
+    s.memories = std::move(memories[i]);
+    s.max_length = longest_translation(s.request);
     const int32_t root = tree_.add(HypothesisTree::kNone, kEos, 0);
     s.live.reserve(options_.beam);
     s.live.push_back({root, 0});
@@ -126,9 +102,16 @@ void Search::add(std::vector<Request> requests, Team* team) {
   }
 }
 
+int64_t Search::longest_translation(const Request& request) const {
+  const double wanted = options_.max_length_factor * static_cast<double>(request.source.size()) +
+                        options_.max_length_offset;
+  const auto possible = static_cast<double>(models_.max_positions() - 1);
+  return std::max(static_cast<int64_t>(std::min(wanted, possible)),
+                  static_cast<int64_t>(request.prefix.size()));
+}
+
 void Search::step(const Done& done, Team* team) {
   if (sentences_.empty()) return;
-  prepare_rows();
   compute_logits(team);
   next_rows_ = 0;
   for (auto& sentence : sentences_) advance(sentence);
@@ -147,70 +130,29 @@ void Search::step(const Done& done, Team* team) {
   sentences_.resize(kept);
 }
 
-void Search::prepare_rows() {
+void Search::compute_logits(Team* team) {
   tokens_.clear();
   positions_.clear();
-  int64_t longest = 0, longest_source = 0;
+  groups_.clear();
+  int64_t longest = 0;
   for (auto& s : sentences_) {
     s.first_row = static_cast<int>(tokens_.size());
     for (const auto& live : s.live) {
       tokens_.push_back(tree_[live.node].token);
       positions_.push_back(static_cast<int32_t>(s.length + 1));
     }
+    groups_.push_back({&s.memories, static_cast<int>(s.live.size())});
     longest = std::max(longest, s.length + 2);
-    longest_source = std::max(longest_source, static_cast<int64_t>(s.request.source.size()));
   }
-  next_path_stride_ = path_stride_;
+  const Step step = {.tokens = tokens_,
+                     .positions = positions_,
+                     .slots = paths_.data(),
+                     .slot_stride = path_stride_,
+                     .slot_count = tree_.size()};
+  const auto layer = options_.with_attention ? static_cast<int>(options_.attention_layer) : -1;
+  models_.decode(step, groups_, layer, team);
   while (next_path_stride_ < longest) next_path_stride_ *= 2;
-  grow(next_paths_, static_cast<int64_t>(sentences_.size()) * options_.beam * next_path_stride_);
-  grow(logits_, rows_ * vocabulary_);
-  if (engines_.size() > 1) grow(other_logits_, rows_ * vocabulary_);
-  if (options_.with_attention) {
-    attention_stride_ = longest_source;
-    grow(attention_, rows_ * attention_stride_);
-    grow(other_attention_, rows_ * attention_stride_);
-  }
-}
-
-void Search::compute_logits(Team* team) {
-  for (size_t m = 0; m < engines_.size(); ++m) {
-    groups_.clear();
-    for (const auto& s : sentences_) {
-      groups_.push_back({&s.memories[m], static_cast<int>(s.live.size())});
-    }
-    Step step = {.tokens = tokens_,
-                 .positions = positions_,
-                 .slots = paths_.data(),
-                 .slot_stride = path_stride_,
-                 .slot_count = tree_.size(),
-                 .sentences = groups_};
-    if (options_.with_attention) {
-      step.attention = (m == 0 ? attention_ : other_attention_).data();
-      step.attention_stride = attention_stride_;
-      const auto layers = engines_[m].weights().config().decoder_layers;
-      step.attention_layer = static_cast<int>(layers - 1 - options_.attention_layer);
-    }
-    const Rows hidden = engines_[m].decode(step, team);
-    engines_[m].project(hidden, 0, rows_, (m == 0 ? logits_ : other_logits_).data(), team);
-    if (engines_.size() > 1) combine(rows_, m);
-  }
-}
-
-// Brings the m-th model's output into logits_, which then are logarithms of the mean probability
-// of models 0 ... m.
-void Search::combine(int64_t rows, size_t m) {
-  float* mine = (m == 0 ? logits_ : other_logits_).data();
-  kernels::log_softmax(mine, rows, vocabulary_, mine);
-  if (m == 0) return;
-  const auto share = static_cast<float>(1.0 / static_cast<double>(m + 1));
-  for (int64_t i = 0; i < rows * vocabulary_; ++i) {
-    const float mean = (1 - share) * std::exp(logits_[i]) + share * std::exp(mine[i]);
-    logits_[i] = std::log(mean);
-  }
-  if (!options_.with_attention) return;
-  for (int64_t i = 0; i < rows * attention_stride_; ++i) {
-    attention_[i] = (1 - share) * attention_[i] + share * other_attention_[i];
-  }
+  grow(next_paths_, sentences() * options_.beam * next_path_stride_);
 }
 
 void Search::advance(Sentence& s) {
@@ -228,14 +170,13 @@ void Search::advance(Sentence& s) {
 }
 
 void Search::follow_prefix(Sentence& s) {
-  const float* logits = logits_.data() + s.first_row * vocabulary_;
-  const Choice choice = chooser_.given(logits, s.request.prefix[s.length]);
+  const Choice choice = chooser_.given(models_.logits(s.first_row), s.request.prefix[s.length]);
   candidates_.push_back({choice.log_probability, 0, 0, 0, choice});
 }
 
 void Search::end_all(Sentence& s) {
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
-    const Choice choice = chooser_.given(logits_.data() + (s.first_row + h) * vocabulary_, kEos);
+    const Choice choice = chooser_.given(models_.logits(s.first_row + h), kEos);
     const double score = tree_[s.live[h].node].score + choice.log_probability;
     candidates_.push_back({score, h, 0, s.live[h].draw, choice});
   }
@@ -247,8 +188,8 @@ void Search::sample(Sentence& s) {
   const auto draw = [&](int h, int32_t number) {
     const auto position = static_cast<uint64_t>(s.length * options_.beam + number);
     // The first hypothesis stands for all draws, and drawing overwrites: a copy each.
-    const float* row = logits_.data() + (s.first_row + h) * vocabulary_;
-    drawn_.assign(row, row + vocabulary_);
+    const float* row = models_.logits(s.first_row + h);
+    drawn_.assign(row, row + models_.vocabulary());
     const Choice choice =
         chooser_.draw(drawn_.data(), options_.sampling, forbidden(s, h), random.uniform(position));
     candidates_.push_back(
@@ -263,7 +204,7 @@ void Search::search(Sentence& s) {
   const int64_t wanted = 2 * options_.beam;
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
     const double sum = tree_[s.live[h].node].score;
-    float* logits = logits_.data() + (s.first_row + h) * vocabulary_;
+    float* logits = models_.logits(s.first_row + h);
     int rank = 0;
     for (const Choice& choice : chooser_.likeliest(logits, wanted, forbidden(s, h))) {
       candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
@@ -304,10 +245,11 @@ void Search::select(Sentence& s) {
       finish(s, candidates_[rank]);
     }
   }
+  const int64_t wanted = has_ended(s) ? 0 : options_.beam;
   std::swap(parents_, s.live);
   s.live.clear();
   for (const auto& candidate : candidates_) {
-    if (has_ended(s) || static_cast<int64_t>(s.live.size()) == options_.beam) break;
+    if (static_cast<int64_t>(s.live.size()) == wanted) break;
     if (candidate.choice.token != kEos) extend(s, candidate);
   }
   for (const auto& parent : parents_) tree_.release(parent.node);
@@ -324,7 +266,7 @@ void Search::extend(Sentence& s, const Candidate& c) {
   next[s.length + 1] = node;
   if (!options_.with_attention) return;
   grow(node_attention_, tree_.size());
-  const float* attention = attention_.data() + (s.first_row + c.hypothesis) * attention_stride_;
+  const float* attention = models_.attention(s.first_row + c.hypothesis);
   node_attention_[node].assign(attention, attention + s.request.source.size());
 }
 
@@ -335,7 +277,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
   h.tokens.assign(s.length + 1, kEos);
   h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
   if (options_.with_attention) {
-    const float* attention = attention_.data() + (s.first_row + c.hypothesis) * attention_stride_;
+    const float* attention = models_.attention(s.first_row + c.hypothesis);
     h.attention.resize(s.length + 1);
     h.attention[s.length].assign(attention, attention + s.request.source.size());
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decode/choose.h"
-#include "decode/engine.h"
+#include "decode/ensemble.h"
 #include "decode/hypothesis_tree.h"
 #include "decode/options.h"
 
@@ -37,8 +37,6 @@ using Done = std::function<void(uint64_t id, std::vector<Hypothesis> hypotheses)
 // Beam search (or sampling) for any number of sentences at once, in one thread. Sentences may come
 // and go at any step: each has its own number of tokens and takes rows for its live hypotheses
 // only. What becomes of a sentence does not depend on its company, to the last bit.
-//
-// Several models that share a vocabulary decide together: by the mean of their probabilities.
 class Search {
  public:
   Search(const std::vector<std::shared_ptr<const Weights>>& models, const SearchOptions& options);
@@ -60,9 +58,8 @@ class Search {
     int32_t draw;  // which of the independent draws, when sampling
   };
 
-  void prepare_rows();
+  int64_t longest_translation(const Request& request) const;
   void compute_logits(Team* team);
-  void combine(int64_t rows, size_t m);
   void advance(Sentence& sentence);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);
@@ -79,8 +76,7 @@ class Search {
   std::vector<Hypothesis> take_best(Sentence& sentence) const;
 
   SearchOptions options_;
-  std::vector<Engine> engines_;
-  int64_t vocabulary_, max_positions_;
+  Ensemble models_;
   Chooser chooser_;
   HypothesisTree tree_;
   std::vector<std::vector<float>> node_attention_;  // by node, if wanted
@@ -91,10 +87,7 @@ class Search {
   std::vector<int32_t> paths_, next_paths_;  // [rows, stride]: nodes from the root on
   int64_t path_stride_ = 64, next_path_stride_ = 64;
   int64_t rows_ = 0, next_rows_ = 0;
-  std::vector<Step::Sentence> groups_;
-  std::vector<float> logits_, other_logits_;        // [rows, vocabulary]
-  std::vector<float> attention_, other_attention_;  // [rows, attention_stride_]
-  int64_t attention_stride_ = 0;
+  std::vector<Ensemble::Sentence> groups_;
 
   // What is known of one sentence while it advances.
   std::vector<Candidate> candidates_;  // best first

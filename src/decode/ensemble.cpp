@@ -1,0 +1,96 @@
+#include "decode/ensemble.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "kernels/vocabulary.h"
+
+namespace residual::decode {
+namespace {
+
+void grow(std::vector<float>& buffer, int64_t size) {
+  if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
+}
+
+}  // namespace
+
+Ensemble::Ensemble(const std::vector<std::shared_ptr<const Weights>>& models) {
+  require(!models.empty(), "no model is given");
+  const model::Config& first = models[0]->config();
+  max_positions_ = first.max_positions;
+  decoder_layers_ = first.decoder_layers;
+  for (const auto& model : models) {
+    const model::Config& config = model->config();
+    const bool is_alike = config.source_vocabulary == first.source_vocabulary &&
+                          config.target_vocabulary == first.target_vocabulary;
+    require(is_alike,
+            "models that decide together must share their vocabularies; they have {} and {} source "
+            "symbols, {} and {} target symbols",
+            first.source_vocabulary, config.source_vocabulary, first.target_vocabulary,
+            config.target_vocabulary);
+    max_positions_ = std::min(max_positions_, config.max_positions);
+    decoder_layers_ = std::min(decoder_layers_, config.decoder_layers);
+    engines_.emplace_back(model);
+  }
+}
+
+std::vector<std::vector<Memory>> Ensemble::encode(std::span<const std::span<const int32_t>> sources,
+                                                  Team* team) {
+  std::vector<std::vector<Memory>> memories(sources.size());
+  for (auto& engine : engines_) {
+    const std::vector<Memory> encoded = engine.encode(sources, team);
+    for (size_t s = 0; s < sources.size(); ++s) memories[s].push_back(encoded[s]);
+  }
+  return memories;
+}
+
+void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attention_from_top,
+                      Team* team) {
+  const auto rows = static_cast<int64_t>(step.tokens.size());
+  grow(logits_, rows * vocabulary());
+  if (engines_.size() > 1) grow(other_logits_, rows * vocabulary());
+  if (attention_from_top >= 0) {
+    attention_stride_ = 0;
+    for (const auto& sentence : sentences) {
+      const int64_t positions = sentence.memories->at(0).positions();
+      attention_stride_ = std::max(attention_stride_, positions);
+    }
+    grow(attention_, rows * attention_stride_);
+    grow(other_attention_, rows * attention_stride_);
+    step.attention_stride = attention_stride_;
+  }
+  for (size_t m = 0; m < engines_.size(); ++m) {
+    if (attention_from_top >= 0) {
+      const auto layers = static_cast<int>(engines_[m].weights().config().decoder_layers);
+      step.attention = (m == 0 ? attention_ : other_attention_).data();
+      step.attention_layer = layers - 1 - attention_from_top;
+    }
+    run(m, step, sentences, team);
+    if (engines_.size() > 1) average(m, rows);
+  }
+}
+
+void Ensemble::run(size_t m, Step step, std::span<const Sentence> sentences, Team* team) {
+  groups_.clear();
+  for (const auto& [memories, rows] : sentences) groups_.push_back({&(*memories)[m], rows});
+  step.sentences = groups_;
+  const Rows hidden = engines_[m].decode(step, team);
+  engines_[m].project(hidden, 0, hidden.rows(), (m == 0 ? logits_ : other_logits_).data(), team);
+}
+
+// Takes the m-th model's output into the mean of models 0 ... m.
+void Ensemble::average(size_t m, int64_t rows) {
+  float* mine = (m == 0 ? logits_ : other_logits_).data();
+  kernels::log_softmax(mine, rows, vocabulary(), mine);
+  if (m == 0) return;
+  const float share = 1 / static_cast<float>(m + 1);
+  for (int64_t i = 0; i < rows * vocabulary(); ++i) {
+    logits_[i] = std::log((1 - share) * std::exp(logits_[i]) + share * std::exp(mine[i]));
+  }
+  for (int64_t i = 0; i < rows * attention_stride_; ++i) {
+    attention_[i] = (1 - share) * attention_[i] + share * other_attention_[i];
+  }
+}
+
+}  // namespace residual::decode

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "decode/engine.h"
+
+namespace residual::decode {
+
+// One model at work in one thread, or several that share their vocabularies and decide together by
+// the mean of their probabilities.
+class Ensemble {
+ public:
+  explicit Ensemble(const std::vector<std::shared_ptr<const Weights>>& models);
+
+  int64_t vocabulary() const { return engines_[0].weights().config().target_vocabulary; }
+  int64_t max_positions() const { return max_positions_; }    // the least of all
+  int64_t decoder_layers() const { return decoder_layers_; }  // likewise
+  std::span<const Engine> engines() const { return engines_; }
+
+  // What each model makes of each sentence, as Engine::encode: by sentence, then by model.
+  std::vector<std::vector<Memory>> encode(std::span<const std::span<const int32_t>> sources,
+                                          Team* team);
+
+  // As Step::Sentence, for all models.
+  struct Sentence {
+    const std::vector<Memory>* memories;
+    int rows;
+  };
+  // Decodes rows and keeps their logits until the next call. `step` is without its sentences and
+  // its attention: `attention_from_top` says which layer's is wanted, -1 none.
+  void decode(Step step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
+
+  // Of the last step. Logits of one model; of several, logarithms of the mean probability. They
+  // may be written to.
+  float* logits(int64_t row) { return logits_.data() + row * vocabulary(); }
+  const float* attention(int64_t row) const { return attention_.data() + row * attention_stride_; }
+
+ private:
+  void run(size_t m, Step step, std::span<const Sentence> sentences, Team* team);
+  void average(size_t m, int64_t rows);
+
+  std::vector<Engine> engines_;
+  int64_t max_positions_, decoder_layers_;
+  std::vector<Step::Sentence> groups_;              // of one model
+  std::vector<float> logits_, other_logits_;        // [rows, vocabulary]
+  std::vector<float> attention_, other_attention_;  // [rows, attention_stride_]
+  int64_t attention_stride_ = 0;
+};
+
+}  // namespace residual::decode
