@@ -1,0 +1,192 @@
+// Speed of decoding: models of random weights, sources of 24 tokens, exactly 25 target tokens.
+// Every line is a process of its own, so that its load time and peak memory are its own too.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "decode/translator.h"
+#include "model/parameters.h"
+
+namespace residual {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using decode::Precision;
+
+constexpr int kSourceTokens = 24, kTargetTokens = 25;  // </s> included
+
+const std::map<std::string, Precision> kPrecisions = {
+    {"float32", Precision::float32}, {"float16", Precision::float16}, {"int8", Precision::int8}};
+
+struct Options {
+  std::vector<std::string> models = {"small", "base"};
+  std::vector<std::string> precisions = {"float32", "int8"};
+  std::vector<std::string> schemes = {"resi-dual"};
+  std::vector<int> beams = {1, 5}, batches = {1, 32, 0}, threads = {1, 2};
+  bool one_by_one = false;
+  double seconds = 3;
+};
+
+struct Case {
+  std::string model, precision, scheme;
+  int beam, batch, threads;
+  bool one_by_one;
+  double seconds;
+};
+
+model::Config config_of(const std::string& size, const std::string& scheme) {
+  model::Config c;
+  if (size == "small") {
+    c.width = 256;
+    c.inner = 1024;
+    c.heads = 4;
+    c.source_vocabulary = c.target_vocabulary = 10000;
+  } else {
+    require(size == "base", "a model is \"small\" or \"base\", not \"{}\"", size);
+    c.source_vocabulary = c.target_vocabulary = 32000;
+  }
+  c.residual.name = scheme;
+  return c;
+}
+
+// A model directory of random weights over symbols w0, w1, ...
+void write_model(const fs::path& path, const model::Config& config) {
+  const fs::path text = path.parent_path() / "text";
+  fs::create_directories(text);
+  text::VocabularyBuilder builder;
+  const auto words = static_cast<uint64_t>(config.target_vocabulary - text::Vocabulary::kSpecials);
+  for (uint64_t i = 0; i < words; ++i) builder.add("w" + std::to_string(i), words - i);
+  builder.finish().save(text / "vocabulary.txt");
+  std::vector<std::vector<float>> values;
+  std::vector<model::TensorBytes> tensors;
+  for (const auto& p : model::parameters(config)) {
+    auto& v = values.emplace_back(p.size());
+    model::initialise(p, config, 1, v);
+    tensors.push_back({p.name,
+                       model::Dtype::f32,
+                       p.shape,
+                       {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float)}});
+  }
+  model::Description description;
+  description.model = config;
+  model::write_directory(path, description, tensors, text);
+}
+
+std::string random_line(uint64_t number) {
+  std::string line;
+  for (int i = 0; i < kSourceTokens - 1; ++i) {
+    line += fmt::format("w{} ", Random(1, number).below(static_cast<uint64_t>(i), 9000));
+  }
+  return line;
+}
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void measure(const fs::path& path, const Case& c) {
+  decode::TranslatorOptions options;
+  options.precision = kPrecisions.at(c.precision);
+  options.pieces = true;
+  options.search.beam = c.beam;
+  options.search.min_length = kTargetTokens - 1;
+  options.search.max_length_factor = 0;
+  options.search.max_length_offset = kTargetTokens - 1;
+  options.crew.threads = c.threads;
+  options.crew.batch_sentences = c.batch;
+
+  const auto start = Clock::now();
+  decode::Translator translator({path}, options);
+  const double load = since(start);
+  const std::vector<std::string> one = {random_line(0)};
+  translator.translate(one);
+  const double first = since(start);
+
+  // Until the time is up, whole numbers of batches.
+  const int round = c.one_by_one ? 1 : c.threads * (c.batch > 0 ? c.batch : 64);
+  uint64_t sentences = 0;
+  const auto begin = Clock::now();
+  while (since(begin) < c.seconds) {
+    std::vector<std::string> lines;
+    for (int i = 0; i < (c.one_by_one ? 1 : 2 * round); ++i) {
+      lines.push_back(random_line(++sentences));
+    }
+    translator.translate(lines);
+  }
+  const double rate = static_cast<double>(sentences) / since(begin);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10.1f} {:>9.0f} {:>8.0f} {:>8.0f} {:>7}\n",
+             c.model, c.scheme, c.precision, c.beam, c.one_by_one ? "one" : std::to_string(c.batch),
+             c.threads, rate, rate * kTargetTokens, load * 1e3, first * 1e3,
+             usage.ru_maxrss / 1024);
+  std::fflush(stdout);
+}
+
+void measure_apart(const fs::path& path, const Case& c) {
+  const pid_t child = fork();
+  if (child == 0) {
+    measure(path, c);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  require(status == 0, "a measurement failed with status {}", status);
+}
+
+void run(const Options& o) {
+  std::string work = (fs::temp_directory_path() / "translate_bench-XXXXXX").string();
+  require(mkdtemp(work.data()) != nullptr, "{}: cannot be made", work);
+  fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10} {:>9} {:>8} {:>8} {:>7}\n", "model",
+             "scheme", "weights", "beam", "batch", "threads", "sentences/s", "tokens/s", "load ms",
+             "first ms", "MB");
+  std::fflush(stdout);
+  for (const auto& model : o.models) {
+    for (const auto& scheme : o.schemes) {
+      const fs::path path = fs::path(work) / (model + "-" + scheme);
+      write_model(path, config_of(model, scheme));
+      for (const auto& precision : o.precisions)
+        for (const int beam : o.beams)
+          for (const int batch : o.batches)
+            for (const int threads : o.threads) {
+              measure_apart(
+                  path, {model, precision, scheme, beam, batch, threads, o.one_by_one, o.seconds});
+            }
+    }
+  }
+  fs::remove_all(work);
+}
+
+}  // namespace
+}  // namespace residual
+
+int main(int argc, char** argv) {
+  residual::Options options;
+  CLI::App app("Speed of decoding, by model, precision, beam, batch and threads");
+  app.add_option("--model", options.models, "small (256/1024/4, 10k), base (512/2048/8, 32k)");
+  app.add_option("--precision", options.precisions, "float32, float16, int8");
+  app.add_option("--scheme", options.schemes, "residual scheme");
+  app.add_option("--beam", options.beams, "hypotheses per sentence");
+  app.add_option("--batch", options.batches, "sentences per thread at a time; 0: automatic");
+  app.add_option("--threads", options.threads, "threads");
+  app.add_flag("--one-by-one", options.one_by_one, "each sentence on its own, on all threads");
+  app.add_option("--seconds", options.seconds, "per line");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    residual::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "translate_bench: {}\n", error.what());
+    return 1;
+  }
+}
