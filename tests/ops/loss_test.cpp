@@ -43,6 +43,12 @@ TEST(OutputLoss, AgreesWithItsDefinitionWithoutRowsAndBeyondAChunk) {
   for (const int64_t rows : {0, 255, 256, 257, 513}) expect_parity_of(rows, 33, 8);
 }
 
+// The logits of few of so many symbols exist at once: chunks of 104 rows.
+TEST(OutputLoss, AgreesWithItsDefinitionForAWideVocabulary) {
+  expect_parity(output_loss_with(targets(105, 40000), kSpecs[0]),
+                {normal({105, 2}, 1), normal({40000, 2}, 2)});
+}
+
 TEST(OutputLoss, IsTheSameWithoutGradient) {
   const Tensor y = normal({257, 8}, 1), e = normal({33, 8}, 2).requires_grad_();
   const LossSums with = output_loss(y, e, targets(257, 33), {});
