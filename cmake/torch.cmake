@@ -9,11 +9,11 @@ add_library(residual_torch INTERFACE)
 target_include_directories(residual_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_link_libraries(residual_torch INTERFACE ${TORCH_LIBRARIES})
 
-# Debian's LibTorch needs libprotobuf, SentencePiece needs libprotobuf-lite, and both define the same
-# symbols. A program that has libprotobuf among its direct dependencies resolves all of them there,
-# whatever the order of loading; otherwise it crashes before main(). Upstream's LibTorch carries its
-# own copy, hidden.
+# Debian's LibTorch needs libprotobuf; SentencePiece carries parts of it, with the same symbols. A
+# program crashes before main() unless it finds all of them in one place, so libprotobuf must be the
+# first of its libraries: hence an option, which comes before them. Upstream's LibTorch hides its own
+# copy.
 if(TARGET protobuf::libprotobuf)
-  target_link_libraries(residual_torch INTERFACE -Wl,--push-state,--no-as-needed
-                                                 protobuf::libprotobuf -Wl,--pop-state)
+  target_link_options(residual_torch INTERFACE
+                      "SHELL:-Wl,--push-state,--no-as-needed -lprotobuf -Wl,--pop-state")
 endif()
