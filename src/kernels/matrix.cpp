@@ -1,10 +1,13 @@
 #include "kernels/matrix.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -14,6 +17,7 @@ namespace residual::kernels {
 namespace {
 
 constexpr size_t kCacheLine = 64;
+constexpr size_t kHugePage = size_t{1} << 21;
 // int32 sums of |128 * 127| per input stay exact.
 constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
 
@@ -49,6 +53,29 @@ uint16_t half(float x) {
   return static_cast<uint16_t>(sign | (rounded - (112U << 23)) >> 13);
 }
 
+// Lays out weight [out, in]; zeros where the panels reach beyond it. A cache line of inputs at a
+// time, so that both sides of the transposition stay in the cache.
+template <class Target, class Source, class Convert>
+void pack(const Panels& p, const Source* weight, const Convert& convert) {
+  constexpr int kInputs = 16;
+  const auto height = static_cast<int>(groups(p) * p.group);
+  auto* to = static_cast<Target*>(p.weights);
+  for (int first = 0; first < p.out; first += kPanel, to += int64_t{height} * kPanel) {
+    for (int begin = 0; begin < height; begin += kInputs) {
+      for (int o = 0; o < kPanel; ++o) {
+        const Source* row = weight + int64_t{first + o} * p.in;
+        const int inputs = first + o < p.out ? p.in : 0;
+        for (int i = begin; i < std::min(begin + kInputs, height); i += p.group) {
+          Target* group = to + int64_t{i} * kPanel + int64_t{o} * p.group;
+          for (int g = 0; g < p.group; ++g) {
+            group[g] = i + g < inputs ? convert(row[i + g]) : Target{0};
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void PackedMatrix::Free::operator()(void* memory) const { std::free(memory); }
@@ -60,9 +87,12 @@ void PackedMatrix::allocate(const float* bias) {
   const size_t wide = columns(p);
   const size_t weights = wide * groups(p) * p.group * element_bytes(p.precision);  // of 64 bytes
   const size_t total = weights + 3 * wide * sizeof(float);
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, total)));
+  const size_t alignment = total < kHugePage ? kCacheLine : kHugePage;
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, total)));
   require(memory_ != nullptr, "no memory for {} bytes of weights", total);
-  std::memset(memory_.get(), 0, total);
+  // Fewer page faults at load and fewer misses of the address cache in products; only a hint.
+  madvise(memory_.get(), total / kHugePage * kHugePage, MADV_HUGEPAGE);
+  std::memset(memory_.get() + weights, 0, total - weights);
   p.weights = memory_.get();
   p.bias = reinterpret_cast<float*>(memory_.get() + weights);
   p.scales = p.bias + wide;
@@ -81,17 +111,14 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
   }
   panels_ = {.out = out, .in = in, .precision = precision};
   allocate(bias);
-  for (int o = 0; o < out; ++o) {
-    for (int i = 0; i < in; ++i) {
-      const float w = weight[int64_t{o} * in + i];
-      if (precision == Precision::float32) {
-        static_cast<float*>(panels_.weights)[place(panels_, o, i)] = w;
-      } else {
-        require(std::fabs(w) < 65504, "weight [{}, {}] = {} does not fit float16", o, i, w);
-        static_cast<uint16_t*>(panels_.weights)[place(panels_, o, i)] = half(w);
-      }
-    }
+  if (precision == Precision::float32) {
+    pack<float>(panels_, weight, [](float w) { return w; });
+    return;
   }
+  pack<uint16_t>(panels_, weight, [](float w) {
+    require(std::fabs(w) < 65504, "a weight of {} does not fit float16", w);
+    return half(w);
+  });
 }
 
 PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out,
@@ -101,14 +128,9 @@ PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const floa
   panels_ = {.out = out, .in = in, .precision = Precision::int8, .group = int8_group()};
   allocate(bias);
   std::copy_n(scales, out, panels_.scales);
-  for (int o = 0; o < out; ++o) {
-    int32_t sum = 0;
-    for (int i = 0; i < in; ++i) {
-      const int8_t w = weight[int64_t{o} * in + i];
-      static_cast<int8_t*>(panels_.weights)[place(panels_, o, i)] = w;
-      sum += w;
-    }
-    panels_.correction[o] = -128 * sum;
+  pack<int8_t>(panels_, weight, [](int8_t w) { return w; });
+  for (int o = 0; o < out; ++o, weight += in) {
+    panels_.correction[o] = -128 * std::accumulate(weight, weight + in, int32_t{0});
   }
 }
 
@@ -142,16 +164,22 @@ void PackedMatrix::multiply(const Product& product) const {
 }
 
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {
+  constexpr uint32_t kInfinity = 0x7F800000;
+  constexpr float kRounder = 0x1.8p23F;  // adding and subtracting it rounds, ties to even
   for (int64_t o = 0; o < out; ++o, source += in, weight += in) {
-    float most = 0;
+    // |x| as an integer: ordered like the numbers, with infinity and NaN above them.
+    uint32_t most_bits = 0;
     for (int i = 0; i < in; ++i) {
-      require(std::isfinite(source[i]), "weight [{}, {}] is {}: it cannot be quantised", o, i,
-              source[i]);
-      most = std::max(most, std::fabs(source[i]));
+      most_bits = std::max(most_bits, std::bit_cast<uint32_t>(source[i]) & ~(1U << 31));
     }
+    require(most_bits < kInfinity, "row {} of a weight matrix has {}: it cannot be quantised", o,
+            std::bit_cast<float>(most_bits));
+    const float most = std::bit_cast<float>(most_bits);
     scales[o] = most / 127;
+    const float divisor = most > 0 ? most : 1;
     for (int i = 0; i < in; ++i) {
-      weight[i] = most > 0 ? static_cast<int8_t>(std::lrint(source[i] / most * 127)) : int8_t{0};
+      const float rounded = (source[i] / divisor * 127 + kRounder) - kRounder;
+      weight[i] = static_cast<int8_t>(static_cast<int32_t>(rounded));
     }
   }
 }
