@@ -150,7 +150,7 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
       for (int v = 0; v < kTileVectors; ++v) sum[r][v] = dot(x, weights[v], sum[r][v]);
     }
   }
-  y.store([&](int r, int v) HWY_ATTR {
+  y.store([&](int r, int v) HWY_ATTR __attribute__((always_inline)) {
     const Floats scale = hn::Load(kFloats, m.scales + column + v * kLanes);
     const Floats bias = hn::Load(kFloats, m.bias + column + v * kLanes);
     // Two roundings, not a fused one, so that CPUs without fused operations agree.

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/matrix.h"
 #include "kernels/simd.h"
@@ -49,12 +50,12 @@ class Tile {
   // value(r, v) gives vector v of row r.
   template <class Value>
   HWY_INLINE void store(const Value& value) const {
-    if (columns_ == kTileWidth) return store_all(y_, stride_, value);
+    if (columns_ == kTileWidth) return finish(y_, stride_, value);
     HWY_ALIGN float tile[kRows * kTileWidth] = {};
     for (int r = 0; r < kRows; ++r) {
       std::copy_n(y_ + r * stride_, columns_, tile + r * kTileWidth);
     }
-    store_all(tile, kTileWidth, value);
+    finish(tile, kTileWidth, value);
     for (int r = 0; r < kRows; ++r) {
       std::copy_n(tile + r * kTileWidth, columns_, y_ + r * stride_);
     }
@@ -62,30 +63,31 @@ class Tile {
 
  private:
   template <class Value>
-  HWY_INLINE void store_all(float* y, int64_t stride, const Value& value) const {
-    switch (epilogue_) {
-      case Epilogue::none:
-        return finish<Epilogue::none>(y, stride, value);
-      case Epilogue::relu:
-        return finish<Epilogue::relu>(y, stride, value);
-      case Epilogue::add:
-        return finish<Epilogue::add>(y, stride, value);
-    }
+  HWY_INLINE void finish(float* y, int64_t stride, const Value& value) const {
+    const Indices indices;
+    if (epilogue_ == Epilogue::none) return finish<Epilogue::none>(y, stride, value, indices);
+    if (epilogue_ == Epilogue::relu) return finish<Epilogue::relu>(y, stride, value, indices);
+    finish<Epilogue::add>(y, stride, value, indices);
   }
 
-  template <Epilogue kEpilogue, class Value>
-  static HWY_INLINE void finish(float* y, int64_t stride, const Value& value) {
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kTileVectors; ++v) {
-        float* to = y + r * stride + v * kLanes;
-        Floats x = value(r, v);
-        if (kEpilogue == Epilogue::add) x = hn::Add(hn::LoadU(kFloats, to), x);
-        // What is below zero becomes zero; NaN stays.
-        if (kEpilogue == Epilogue::relu) x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
-        hn::StoreU(x, kFloats, to);
-      }
-    }
+  // Unrolled by hand: a loop would make the compiler keep the sums in memory.
+  template <Epilogue kEpilogue, class Value, int... kIndex>
+  static HWY_INLINE void finish(float* y, int64_t stride, const Value& value,
+                                std::integer_sequence<int, kIndex...>) {
+    (finish<kEpilogue>(value(kIndex / kTileVectors, kIndex % kTileVectors),
+                       y + kIndex / kTileVectors * stride + kIndex % kTileVectors * kLanes),
+     ...);
   }
+
+  template <Epilogue kEpilogue>
+  static HWY_INLINE void finish(Floats x, float* y) {
+    if (kEpilogue == Epilogue::add) x = hn::Add(hn::LoadU(kFloats, y), x);
+    // What is below zero becomes zero; NaN stays.
+    if (kEpilogue == Epilogue::relu) x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
+    hn::StoreU(x, kFloats, y);
+  }
+
+  using Indices = std::make_integer_sequence<int, kRows * kTileVectors>;
 
   float* y_;
   int64_t stride_;
