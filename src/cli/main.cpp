@@ -1,6 +1,7 @@
 // residual: the command. What needs LibTorch is run by residual-train.
 
 #include "cli/command.h"
+#include "cli/probe.h"
 #include "cli/program.h"
 #include "cli/train.h"
 
@@ -24,6 +25,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_info(root);
   add_verify(root);
   add_train(root, [argv](const TrainCommand&) { run_residual_train(argv); });
+  add_probe(root, [argv](const ProbeCommand&) { run_residual_train(argv); });
   add_completions(root);
 }
 

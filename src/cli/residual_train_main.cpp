@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/memory.h"
+#include "cli/probe_run.h"
 #include "cli/program.h"
 #include "cli/train.h"
+#include "probe/live.h"
 #include "train/nonfinite.h"
 #include "train/trainer.h"
 
@@ -44,6 +48,11 @@ void run_train(const TrainCommand& command) {
   const train::StopSignals signals;
   train::RunDirectory run = command.resume ? resume(command) : start(command);
   train::Trainer trainer(run);
+  std::optional<probe::LiveProbe> live;
+  if (command.probe_every > 0) {
+    live.emplace(run.config(), command.probe_every);
+    trainer.observe(*live);
+  }
   if (trainer.run(signals) == train::End::interrupted) {
     throw CLI::RuntimeError(128 + signals.received());
   }
@@ -54,6 +63,8 @@ void run_train(const TrainCommand& command) {
 
 int main(int argc, char** argv) {
   residual::keep_freed_memory();
-  return residual::cli::run_program(
-      argc, argv, [](CLI::App& root) { residual::cli::add_train(root, residual::cli::run_train); });
+  return residual::cli::run_program(argc, argv, [](CLI::App& root) {
+    residual::cli::add_train(root, residual::cli::run_train);
+    residual::cli::add_probe(root, residual::cli::run_probe);
+  });
 }

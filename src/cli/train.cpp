@@ -84,6 +84,16 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
       ->group(group);
 }
 
+// "every=100"
+int64_t parse_every(const std::string& text) {
+  int64_t every = 0;
+  const std::string prefix = "every=";
+  const bool fits = text.starts_with(prefix) &&
+                    CLI::detail::lexical_cast(text.substr(prefix.size()), every) && every > 0;
+  if (!fits) throw CLI::ValidationError("--probe", "expected every=N, got \"" + text + "\"");
+  return every;
+}
+
 void add_run_options(CLI::App& command, TrainCommand& options) {
   const std::string group = "Run";
   command
@@ -96,6 +106,14 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
                 "continue the run from its newest checkpoint; needs no recipe")
       ->group(group);
   command.add_flag("--force", options.force, "start over a run that is there")->group(group);
+  command
+      .add_option_function<std::string>(
+          "--probe",
+          [&options](const std::string& value) { options.probe_every = parse_every(value); },
+          "every=N: after every N-th update note each block's gradient and change in "
+          "metrics.jsonl, and warn when gradients vanish or representations collapse")
+      ->type_name("every=N")
+      ->group(group);
   command
       .add_option("--replay", options.replay,
                   "repeat the update that a run stopped at, from the directory it left, and print "

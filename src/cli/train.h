@@ -14,6 +14,7 @@ struct TrainCommand {
   fs::path recipe, output, replay;
   std::string data;
   std::vector<std::string> settings;  // --set, in the order given
+  int64_t probe_every = 0;            // updates; 0: no live probe
   bool resume = false;
   bool force = false;
   bool explain = false;

@@ -6,7 +6,7 @@ namespace residual::probe {
 namespace {
 
 double norm_of(const Tensor& gradient) {
-  return gradient.defined() ? gradient.to(at::kDouble).norm().item<double>() : 0;
+  return gradient.defined() ? at::norm(gradient, 2, at::kDouble).item<double>() : 0;
 }
 
 BlockGradients gradients_of(const nn::Parameters& parameters, const StackTrace& trace) {

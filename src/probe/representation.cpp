@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace residual::probe {
 namespace {
@@ -35,14 +36,25 @@ std::vector<std::vector<double>> similarities(const std::vector<Tensor>& inputs)
 
 Representation measure_representation(const std::vector<Tensor>& inputs) {
   const at::NoGradGuard no_grad;
-  Representation r{.similarity = similarities(inputs)};
+  Representation r{.normalised_change = normalised_changes(inputs),
+                   .similarity = similarities(inputs)};
   for (size_t k = 0; k + 1 < inputs.size(); ++k) {
     r.change.push_back(mean_difference(inputs[k + 1], inputs[k]));
-    r.normalised_change.push_back(
-        mean_difference(standardised(inputs[k + 1]), standardised(inputs[k])));
     r.cosine.push_back(r.similarity[k][k + 1]);
   }
   return r;
+}
+
+std::vector<double> normalised_changes(const std::vector<Tensor>& inputs) {
+  const at::NoGradGuard no_grad;
+  std::vector<double> changes;
+  Tensor below;
+  for (const Tensor& x : inputs) {
+    Tensor here = standardised(x);
+    if (below.defined()) changes.push_back(mean_difference(here, below));
+    below = std::move(here);
+  }
+  return changes;
 }
 
 std::vector<double> output_changes(const nn::Parameters& parameters, const StackTrace& trace) {

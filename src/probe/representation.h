@@ -17,6 +17,9 @@ struct Representation {
 
 Representation measure_representation(const std::vector<Tensor>& inputs);
 
+// Only the second of them.
+std::vector<double> normalised_changes(const std::vector<Tensor>& inputs);
+
 // Mean |y - y'| where y' is the stack's output without its last 1, 2, ... layers; the last element
 // is about the bare embedding (corollaries 3.5 and 3.7).
 std::vector<double> output_changes(const nn::Parameters& parameters, const StackTrace& trace);

@@ -1,5 +1,6 @@
 #include "probe/theory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <span>
@@ -13,18 +14,27 @@ namespace {
 
 constexpr int kRows = 64;  // of a simulated batch
 
-// g + c W^T g for a W with entries N(0, 1 / width).
-std::vector<double> through_block(const std::vector<double>& g, double c, const Random& random) {
+using Vector = std::vector<double>;
+
+// a x + b y
+Vector combined(double a, const Vector& x, double b, const Vector& y) {
+  Vector out(x.size());
+  for (size_t i = 0; i < x.size(); ++i) out[i] = a * x[i] + b * y[i];
+  return out;
+}
+
+// W^T g for a W with entries N(0, 1 / width).
+Vector through_block(const Vector& g, const Random& random) {
   const size_t width = g.size();
-  const double deviation = c / std::sqrt(static_cast<double>(width));
-  std::vector<double> out = g;
+  const double deviation = 1 / std::sqrt(static_cast<double>(width));
+  Vector out(width);
   for (size_t i = 0; i < width; ++i) {
     for (size_t j = 0; j < width; ++j) out[i] += deviation * random.normal(i * width + j) * g[j];
   }
   return out;
 }
 
-double norm(const std::vector<double>& x) {
+double norm(const Vector& x) {
   double squares = 0;
   for (const double v : x) squares += v * v;
   return std::sqrt(squares);
@@ -53,20 +63,28 @@ double linear_post_ln_gradient(int, int) { return 1; }
 
 double linear_pre_ln_gradient(int k, int) { return 1 / std::sqrt(k); }
 
+double printed_resi_dual_gradient(int k, int n) {
+  return std::max(printed_post_ln_gradient(k, n), printed_pre_ln_gradient(k, n));
+}
+
 std::vector<double> simulate_linear_gradients(LinearModel model, int blocks, int width, int trials,
                                               uint64_t seed) {
+  const bool pre_ln = model == LinearModel::pre_ln;
   std::vector<double> means(blocks);
   for (int trial = 0; trial < trials; ++trial) {
-    const Random trial_seed(seed, static_cast<uint64_t>(trial));
-    std::vector<double> g(width, 1 / std::sqrt(width));
-    // What the norms do to a gradient: 1 / sqrt(2) after each Post-LN sum, 1 / sqrt(n) once at the
-    // top of Pre-LN and 1 / sqrt(l) before its block l.
-    double scale = model == LinearModel::post_ln ? 1 : 1 / std::sqrt(blocks);
+    const Random weights(seed, static_cast<uint64_t>(trial));
+    const Vector top(width, 1 / std::sqrt(width));
+    // The Jacobian of a norm is 1 over the deviation of its input: sqrt(2) after a Post-LN sum,
+    // sqrt(l) for a sum of l addends.
+    const Vector dual(width, model == LinearModel::resi_dual ? top[0] / std::sqrt(blocks) : 0);
+    Vector g = combined(pre_ln ? 1 / std::sqrt(blocks) : 1, top, 0, top);  // at x_{k+1}
     for (int k = blocks; k >= 1; --k) {
-      if (model == LinearModel::post_ln) scale /= std::numbers::sqrt2;
-      means[k - 1] += scale * norm(g) / trials;
-      const double c = model == LinearModel::post_ln ? 1 : 1 / std::sqrt(k);
-      g = through_block(g, c, Random(trial_seed.bits(static_cast<uint64_t>(k))));
+      const double norm_jacobian = pre_ln ? 1 : 1 / std::numbers::sqrt2;
+      const Vector sum = combined(norm_jacobian, g, 0, g);  // at x_k + f_k
+      const Vector output = combined(1, sum, 1, dual);      // at f_k
+      means[k - 1] += norm(output) / trials;
+      const Vector back = through_block(output, Random(weights.bits(static_cast<uint64_t>(k))));
+      g = combined(1, sum, pre_ln ? 1 / std::sqrt(k) : 1, back);
     }
   }
   return means;

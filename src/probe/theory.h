@@ -20,10 +20,14 @@ double proved_pre_ln_gradient(int k, int n);    // appendix A's last line: log(n
 double linear_post_ln_gradient(int k, int n);  // 1
 double linear_pre_ln_gradient(int k, int n);   // 1 / sqrt(k)
 
-enum class LinearModel { post_ln, pre_ln };
+double printed_resi_dual_gradient(int k, int n);  // (5): the larger of (1) and (2); k < n
+
+enum class LinearModel { post_ln, pre_ln, resi_dual };
 
 // The assumptions simulated: W_l with entries N(0, 1 / width), a gradient of norm 1 at the top,
 // brought down to the output of each block. Element k - 1 is block k's norm, averaged over trials.
+// ResiDual's is the exact recursion: every block's output receives the one gradient of the dual
+// stream besides what comes down through Post-LN's.
 std::vector<double> simulate_linear_gradients(LinearModel model, int blocks, int width, int trials,
                                               uint64_t seed);
 

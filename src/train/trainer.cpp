@@ -99,6 +99,7 @@ End Trainer::run_loop(const StopSignals& signals) {
       return End::interrupted;
     }
     const Step done = step();
+    if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, *log_);
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
     const bool best = validation_due(done) && validate();
     if (best || checkpoint_due(done)) save(best);

@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/corpora.h"
 #include "train/learner.h"
+#include "train/observer.h"
 #include "train/run_directory.h"
 #include "train/run_log.h"
 #include "train/scaler.h"
@@ -34,6 +35,9 @@ class Trainer {
 
   // Until the end, or until a signal. Errors of writing and of memory say what to do.
   End run(const StopSignals& signals);
+
+  // Shows it every update from now on; it must outlive the run.
+  void observe(Observer& observer) { observer_ = &observer; }
 
   const State& state() const { return state_; }
 
@@ -70,6 +74,7 @@ class Trainer {
   State state_;
   std::unique_ptr<RunLog> log_;
   Background background_;
+  Observer* observer_ = nullptr;
 
   // For the display.
   double learning_rate_ = 0, gradient_norm_ = 0;  // of the last update

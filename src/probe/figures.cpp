@@ -1,0 +1,294 @@
+#include "probe/figures.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace residual::probe {
+namespace {
+
+constexpr const char* kBlock = "block k";
+
+// y over 1, 2, 3 ...
+Series series_of(std::string name, std::vector<double> y) {
+  Series series{.name = std::move(name), .x = std::vector<double>(y.size()), .y = std::move(y)};
+  std::iota(series.x.begin(), series.x.end(), 1.0);
+  return series;
+}
+
+Series predicted(Series series, size_t colour) {
+  series.dashed = true;
+  series.colour = static_cast<int>(colour);
+  return series;
+}
+
+std::string file_name(std::string text) {
+  for (char& c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
+  }
+  return text;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+const char* name_of(Side side) { return side == Side::encoder ? "encoder" : "decoder"; }
+const char* title_of(Side side) { return side == Side::encoder ? "Encoder" : "Decoder"; }
+
+// The stacks of one side, with their models' names.
+struct SideStacks {
+  Side side;
+  std::vector<std::pair<std::string, const StackMeasurement*>> stacks;
+
+  Figure figure(const std::string& id) const {
+    return {
+        .id = std::string(name_of(side)) + "-" + id, .section = title_of(side), .x_label = kBlock};
+  }
+};
+
+Figure gradient_figure(const SideStacks& side) {
+  Figure f = side.figure("gradients");
+  f.title = "Gradient of each block's parameters";
+  f.y_label = "Frobenius norm";
+  f.log_y = true;
+  f.note =
+      "Of the mean loss per token (figure 2a). A line that falls towards block 1 is a gradient "
+      "that "
+      "vanishes on its way down.";
+  for (const auto& [label, stack] : side.stacks) {
+    f.series.push_back(series_of(label, stack->gradients.total.parameters));
+  }
+  return f;
+}
+
+Figure reaching_figure(const SideStacks& side) {
+  Figure f = side.figure("reaching");
+  f.title = "Gradient that reaches each block's output";
+  f.y_label = "Frobenius norm";
+  f.log_y = true;
+  f.note = "|dL/df|: before it becomes the gradient of parameters.";
+  for (const auto& [label, stack] : side.stacks) {
+    f.series.push_back(series_of(label, stack->gradients.total.outputs));
+  }
+  return f;
+}
+
+void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
+  for (const auto& [label, stack] : side.stacks) {
+    const auto& gradients = stack->gradients;
+    if (!gradients.split) continue;
+    const auto& [post, dual, direct] = *gradients.split;
+    Figure f = side.figure("split-" + file_name(label));
+    f.title = label + ": the two parts of a block's gradient";
+    f.y_label = "Frobenius norm, parameters";
+    f.log_y = true;
+    f.note =
+        "Equation 4, each part by differentiating with the other cut at the stack's output. They "
+        "add up as vectors, not as norms.";
+    f.series = {series_of("whole", gradients.total.parameters),
+                series_of("through the Post-LN stream", post.parameters),
+                series_of("through the dual stream", dual.parameters)};
+    figures.push_back(f);
+
+    f.id = side.figure("split-reaching-" + file_name(label)).id;
+    f.title = label + ": the two parts of what reaches a block";
+    f.y_label = "Frobenius norm, block's output";
+    f.note =
+        "The dual stream is a sum: the gradient it hands on directly is the same for every block, "
+        "and a floor unless what comes through the blocks above points the other way.";
+    const size_t blocks = gradients.total.outputs.size();
+    f.series = {
+        series_of("whole", gradients.total.outputs),
+        series_of("through the Post-LN stream", post.outputs),
+        series_of("through the dual stream", dual.outputs),
+        predicted(series_of("of the dual, directly", std::vector<double>(blocks, direct)), 2)};
+    figures.push_back(std::move(f));
+  }
+}
+
+Figure change_figure(const SideStacks& side) {
+  Figure f = side.figure("change");
+  f.title = "Change from one block's input to the next, normalised";
+  f.y_label = "mean |x(k+1) - x(k)|";
+  f.note =
+      "Figure 2b: a line that sinks towards the top is a representation that collapses. Dashed: "
+      "what "
+      "theorems 3.3 and 3.6 expect of Gaussian, independent branches with the measured share of "
+      "the "
+      "sum's variance.";
+  for (size_t i = 0; i < side.stacks.size(); ++i) {
+    const auto& [label, stack] = side.stacks[i];
+    Series measured = series_of(label, stack->representation.normalised_change);
+    measured.colour = static_cast<int>(i);
+    std::vector<double> expected;
+    for (size_t k = 0; k < measured.y.size(); ++k) {
+      expected.push_back(expected_change(stack->shares[k][0]));
+    }
+    f.series.push_back(std::move(measured));
+    f.series.push_back(predicted(series_of(label + ", expected", std::move(expected)), i));
+  }
+  return f;
+}
+
+Figure seen_change_figure(const SideStacks& side) {
+  Figure f = side.figure("change-as-seen");
+  f.title = "Change from one block's input to the next, as seen";
+  f.y_label = "mean |x(k+1) - x(k)|";
+  f.note = "As the blocks see their inputs: with the gains of norms, or without any norm.";
+  for (const auto& [label, stack] : side.stacks) {
+    f.series.push_back(series_of(label, stack->representation.change));
+  }
+  return f;
+}
+
+Figure dropped_figure(const SideStacks& side) {
+  Figure f = side.figure("dropped");
+  f.title = "Change of the output without the last layers";
+  f.x_label = "layers dropped";
+  f.y_label = "mean |y - y'|";
+  f.note = "Corollaries 3.5 and 3.7. The last point is the bare embedding.";
+  for (const auto& [label, stack] : side.stacks) {
+    f.series.push_back(series_of(label, stack->output_changes));
+  }
+  return f;
+}
+
+Figure share_figure(const SideStacks& side) {
+  Figure f = side.figure("shares");
+  f.title = "Share of a block in its residual sum";
+  f.y_label = "Var[f] / Var[x + f]";
+  f.note =
+      "The ratio of Liu et al. (2020): near 0 the block hardly changes what the next one sees. "
+      "Above 1, block and stream point against each other.";
+  for (size_t i = 0; i < side.stacks.size(); ++i) {
+    const auto& [label, stack] = side.stacks[i];
+    for (size_t sum = 0; sum < stack->shares[0].size(); ++sum) {
+      std::vector<double> shares;
+      for (const auto& block : stack->shares) shares.push_back(block[sum]);
+      Series series = series_of(sum == 0 ? label : label + ", dual stream", std::move(shares));
+      series.colour = static_cast<int>(sum == 0 ? i : side.stacks.size());
+      f.series.push_back(std::move(series));
+    }
+  }
+  return f;
+}
+
+Figure cosine_figure(const SideStacks& side) {
+  Figure f = side.figure("cosine");
+  f.title = "Similarity of neighbouring inputs";
+  f.y_label = "cosine of x(k) and x(k+1)";
+  for (const auto& [label, stack] : side.stacks) {
+    f.series.push_back(series_of(label, stack->representation.cosine));
+  }
+  return f;
+}
+
+void add_similarity_figures(const SideStacks& side, std::vector<Figure>& figures) {
+  for (const auto& [label, stack] : side.stacks) {
+    Figure f = side.figure("similarity-" + file_name(label));
+    f.title = label + ": similarity of all blocks' inputs";
+    f.y_label = "cosine of the inputs of two blocks, from 0 (clear) to 1 (full colour)";
+    f.matrix = stack->representation.similarity;
+    figures.push_back(std::move(f));
+  }
+}
+
+SideStacks stacks_of(const std::vector<MeasuredModel>& models, Side side) {
+  SideStacks found{.side = side, .stacks = {}};
+  for (const auto& model : models) {
+    for (const auto& stack : model.measurement.stacks) {
+      if (stack.side == side) found.stacks.emplace_back(model.label, &stack);
+    }
+  }
+  return found;
+}
+
+// ---- attention
+
+struct AttentionKind {
+  Side side;
+  bool cross;
+  const char* id;
+  const char* title;
+};
+
+constexpr AttentionKind kKinds[] = {
+    {Side::encoder, false, "encoder-self", "encoder self-attention"},
+    {Side::decoder, false, "decoder-self", "decoder self-attention"},
+    {Side::decoder, true, "cross", "cross-attention"},
+};
+
+std::vector<const AttentionEntropy*> blocks_of(const MeasuredModel& model,
+                                               const AttentionKind& kind) {
+  std::vector<const AttentionEntropy*> found;
+  for (const auto& block : model.measurement.entropy) {
+    if (block.side == kind.side && block.cross == kind.cross) found.push_back(&block);
+  }
+  return found;
+}
+
+Figure entropy_figure(const std::string& id, const std::string& title) {
+  return {.id = id,
+          .section = "Attention",
+          .title = title,
+          .x_label = "layer",
+          .y_label = "entropy, 1 = uniform"};
+}
+
+void add_entropy_figures(const std::vector<MeasuredModel>& models, const AttentionKind& kind,
+                         std::vector<Figure>& figures) {
+  Figure all =
+      entropy_figure(std::string("entropy-") + kind.id, std::string("Entropy of ") + kind.title);
+  all.note =
+      "Mean over heads and queries, as a share of the entropy of looking everywhere equally.";
+  std::vector<Figure> by_head;
+  for (const auto& model : models) {
+    const auto blocks = blocks_of(model, kind);
+    if (blocks.empty()) continue;
+    std::vector<double> means;
+    for (const auto* block : blocks) means.push_back(mean(block->relative));
+    all.series.push_back(series_of(model.label, std::move(means)));
+    Figure heads = entropy_figure(all.id + "-" + file_name(model.label),
+                                  model.label + ": " + kind.title + " by head");
+    heads.section = "Attention by head";
+    for (size_t h = 0; h < blocks[0]->relative.size(); ++h) {
+      std::vector<double> values;
+      for (const auto* block : blocks) values.push_back(block->relative[h]);
+      heads.series.push_back(series_of("head " + std::to_string(h + 1), std::move(values)));
+    }
+    by_head.push_back(std::move(heads));
+  }
+  if (all.series.empty()) return;
+  figures.push_back(std::move(all));
+  std::ranges::move(by_head, std::back_inserter(figures));
+}
+
+}  // namespace
+
+std::vector<Figure> model_figures(const std::vector<MeasuredModel>& models) {
+  std::vector<Figure> figures;
+  for (const Side which : {Side::encoder, Side::decoder}) {
+    const SideStacks side = stacks_of(models, which);
+    if (side.stacks.empty()) continue;
+    figures.push_back(gradient_figure(side));
+    figures.push_back(change_figure(side));
+    figures.push_back(reaching_figure(side));
+    add_split_figures(side, figures);
+    figures.push_back(dropped_figure(side));
+    figures.push_back(share_figure(side));
+    figures.push_back(seen_change_figure(side));
+    figures.push_back(cosine_figure(side));
+    add_similarity_figures(side, figures);
+  }
+  std::vector<Figure> attention;
+  for (const auto& kind : kKinds) add_entropy_figures(models, kind, attention);
+  std::ranges::stable_partition(attention,
+                                [](const Figure& f) { return f.section == "Attention"; });
+  std::ranges::move(attention, std::back_inserter(figures));
+  return figures;
+}
+
+}  // namespace residual::probe

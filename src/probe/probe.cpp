@@ -1,0 +1,66 @@
+#include "probe/probe.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "base/parallel.h"
+#include "base/progress.h"
+#include "model/parameters.h"
+#include "probe/figures.h"
+#include "probe/subject.h"
+#include "train/learner.h"
+
+namespace residual::probe {
+namespace {
+
+std::string describe(const model::Config& c) {
+  const std::string layers =
+      fmt::format("{}{}", c.has_encoder() ? fmt::format("E{}", c.encoder_layers) : "",
+                  c.has_decoder() ? fmt::format("D{}", c.decoder_layers) : "");
+  return fmt::format("{}, {}, width {}, inner {}, {} heads, {} parameters", c.residual.name, layers,
+                     c.width, c.inner, c.heads,
+                     format_count(static_cast<uint64_t>(model::parameter_count(c))));
+}
+
+Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
+  nn::Parameters parameters(subject.config.model);
+  subject.load(parameters);
+  if (subject.initial) {
+    nn::Transformer(parameters, {}).calibrate(batch, {});
+  }
+  return measure(parameters, batch, train::loss_spec(subject.config.loss));
+}
+
+}  // namespace
+
+Report probe_models(const ModelOptions& options) {
+  const auto subjects = open_subjects(options);
+  std::vector<ProbeBatch> batches;
+  for (const auto& subject : subjects) batches.push_back(make_batch(subject, options));
+
+  std::vector<MeasuredModel> measured(subjects.size());
+  Progress progress("probe", subjects.size(), "models");
+  // Models side by side use the cores better than ATen's threads do, which wait for each other
+  // after every small operation; and sums do not depend on their number.
+  parallel_for(static_cast<int64_t>(subjects.size()), 1, [&](int64_t begin, int64_t end) {
+    at::set_num_threads(1);
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      measured[i] = {subjects[i].label, measure_subject(subjects[i], batches[i].batch)};
+      progress.add();
+    }
+  });
+  progress.finish();
+
+  Report report{.title = "Gradients and representations, block by block"};
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    report.facts.emplace_back(
+        subjects[i].label,
+        fmt::format("{}; {}; {:.3f} nats per token", describe(subjects[i].config.model),
+                    subjects[i].origin, measured[i].measurement.nll));
+  }
+  report.facts.emplace_back("probed on", batches[0].origin);
+  report.figures = model_figures(measured);
+  return report;
+}
+
+}  // namespace residual::probe

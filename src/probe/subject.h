@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/directory.h"
+#include "nn/transformer.h"
+#include "probe/probe.h"
+#include "train/config.h"
+
+namespace residual::probe {
+
+// Where raw text becomes ids: a model directory or a prepared corpus.
+struct TextFiles {
+  fs::path directory;  // empty: there is none
+  model::Description description;
+};
+
+// One model to be probed.
+struct Subject {
+  std::string label;   // in legends
+  std::string origin;  // "at initialisation, seed 1"
+  train::TrainConfig config;
+  bool initial = false;  // schemes may still set what depends on data
+  std::function<void(nn::Parameters&)> load;
+  TextFiles text;
+};
+
+// Reads configurations and looks at files, but loads no weights. An Error tells what is missing.
+std::vector<Subject> open_subjects(const ModelOptions& options);
+
+struct ProbeBatch {
+  nn::Batch batch;
+  std::string origin;  // "12 sentences of corpus/dev.corpus"
+};
+
+ProbeBatch make_batch(const Subject& subject, const ModelOptions& options);
+
+}  // namespace residual::probe

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace residual::train {
+
+class Learner;
+class RunLog;
+
+// Sees a run while it goes on, from outside the loop.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  // After an update was applied. The gradients of the learner's parameters are still its own:
+  // the mean over its predictions, before clipping.
+  virtual void updated(int64_t update, const Learner& learner, RunLog& log) = 0;
+};
+
+}  // namespace residual::train

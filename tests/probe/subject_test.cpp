@@ -1,0 +1,138 @@
+#include "probe/subject.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/error.h"
+#include "support/temporary.h"
+#include "support/torch_models.h"
+
+namespace residual::probe {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+// A model directory of random weights whose words are letters.
+fs::path write_model(const fs::path& path) {
+  nn::Parameters parameters(test::tiny_config({.name = "pre-ln"}));
+  parameters.initialise(5);
+  std::vector<model::TensorBytes> tensors;
+  for (size_t i = 0; i < parameters.list().size(); ++i) {
+    const auto& p = parameters.list()[i];
+    const auto* bytes = reinterpret_cast<const char*>(parameters[i].data_ptr<float>());
+    tensors.push_back({p.name,
+                       model::Dtype::f32,
+                       p.shape,
+                       {bytes, static_cast<size_t>(p.size()) * sizeof(float)}});
+  }
+  model::Description description;
+  description.directions = {{.source = "en", .target = "de"}};
+  description.model = parameters.config();
+  model::write_directory(path, description, tensors, [](const fs::path& directory) {
+    std::ofstream vocabulary(directory / "vocabulary.txt");
+    for (char c = 'a'; c < 'a' + 19; ++c) vocabulary << c << " 1\n";
+    vocabulary.close();
+    for (const char* language : {"en", "de"}) {
+      text::Segmenter({.language = language, .tokenizer = "none", .subwords = "none"}, "")
+          .save(directory, language);
+    }
+  });
+  return path;
+}
+
+TEST(Subjects, WithoutAnyAreThePapersSmallModelInTheSchemesAskedFor) {
+  const auto subjects =
+      open_subjects({.schemes = {"post-ln", "deepnorm:torchscale"}, .layers = 18});
+  ASSERT_EQ(subjects.size(), 2u);
+  EXPECT_EQ(subjects[0].label, "post-ln");
+  EXPECT_EQ(subjects[1].config.model.residual.variant, "torchscale");
+  EXPECT_EQ(subjects[1].config.model.decoder_layers, 18);
+  EXPECT_EQ(subjects[0].config.model.width, 256);
+  EXPECT_TRUE(subjects[0].initial);
+}
+
+TEST(Subjects, AreReadFromRecipes) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "small.toml") << "[model]\nwidth = 8\nheads = 2\n";
+  const auto subjects =
+      open_subjects({.subjects = {directory / "small.toml"}, .settings = {"model.inner=24"}});
+  ASSERT_EQ(subjects.size(), 1u);
+  EXPECT_EQ(subjects[0].label, "small");
+  EXPECT_EQ(subjects[0].config.model.width, 8);
+  EXPECT_EQ(subjects[0].config.model.inner, 24);
+}
+
+TEST(Subjects, OfAModelDirectoryHaveItsWeights) {
+  const test::TemporaryDirectory directory;
+  const auto subjects = open_subjects({.subjects = {write_model(directory / "letters")}});
+  ASSERT_EQ(subjects.size(), 1u);
+  EXPECT_EQ(subjects[0].label, "letters");
+  EXPECT_FALSE(subjects[0].initial);
+  nn::Parameters loaded(subjects[0].config.model), expected(subjects[0].config.model);
+  subjects[0].load(loaded);
+  expected.initialise(5);
+  EXPECT_TRUE(loaded.values().equal(expected.values()));
+}
+
+TEST(Subjects, ThatAreTrainedKeepTheirShape) {
+  const test::TemporaryDirectory directory;
+  const fs::path path = write_model(directory / "letters");
+  EXPECT_THAT([&] { open_subjects({.subjects = {path}, .layers = 3}); },
+              ThrowsMessage<Error>(HasSubstr("--at-initialisation")));
+  const auto initial = open_subjects({.subjects = {path}, .layers = 3, .at_initialisation = true});
+  EXPECT_EQ(initial[0].config.model.encoder_layers, 3);
+}
+
+TEST(Subjects, OfTheSameNameAreRefused) {
+  EXPECT_THAT(
+      [] {
+        open_subjects({.schemes = {"pre-ln", "pre-ln"}});
+      },
+      ThrowsMessage<Error>(HasSubstr("two models are called \"pre-ln\"")));
+}
+
+TEST(Subjects, OfAnUnknownSchemeGetASuggestion) {
+  EXPECT_THAT([] { open_subjects({.schemes = {"pre-nl"}}); },
+              ThrowsMessage<Error>(HasSubstr("pre-ln")));
+}
+
+TEST(Batches, OfTextAreSegmentedAsTheModelDoes) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "en") << "a b c\nd\n";
+  std::ofstream(directory / "de") << "s\nb zebra\n";
+  const ModelOptions options{.subjects = {write_model(directory / "letters")},
+                             .text = directory / "en",
+                             .translation = directory / "de"};
+  const auto made = make_batch(open_subjects(options)[0], options);
+  const auto ids = [](const Tensor& t) {
+    return std::vector<int64_t>(t.data_ptr<int64_t>(), t.data_ptr<int64_t>() + t.numel());
+  };
+  EXPECT_EQ(ids(made.batch.source), (std::vector<int64_t>{4, 5, 6, 2, 7, 2}));
+  EXPECT_EQ(ids(made.batch.target), (std::vector<int64_t>{22, 2, 5, 3, 2}));
+  EXPECT_EQ(made.batch.sources.offsets, (std::vector<int64_t>{0, 4, 6}));
+}
+
+TEST(Batches, OfTextNeedTheTranslation) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "en") << "a b c\n";
+  const ModelOptions options{.subjects = {write_model(directory / "letters")},
+                             .text = directory / "en"};
+  EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
+              ThrowsMessage<Error>(HasSubstr("--translation")));
+}
+
+TEST(Batches, AtRandomKeepWithinTheTokensAndTheVocabulary) {
+  const ModelOptions options{.settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
+                             .tokens = 100};
+  const auto batch = make_batch(open_subjects(options)[0], options).batch;
+  EXPECT_LE(batch.source.size(0), 100);
+  EXPECT_GT(batch.source.size(0), 60);
+  EXPECT_LT(batch.source.max().item<int64_t>(), 9);
+  EXPECT_GE(batch.source.min().item<int64_t>(), 2);
+}
+
+}  // namespace
+}  // namespace residual::probe

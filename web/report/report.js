@@ -1,0 +1,196 @@
+"use strict";
+// Draws the figures of the report that stands in the page as JSON.
+
+const report = JSON.parse(document.getElementById("report").textContent);
+const kColours = 8; // --c0 ... of report.css, then again
+const kChartHeight = 280;
+
+function element(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const superscript = (n) => [...String(n)].map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
+
+// Four digits, without the zeros that say nothing.
+function number(value) {
+  if (value === null || value === undefined) return "–";
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
+}
+
+function tick(value) {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-2 && size < 1e5)) return String(Number(value.toPrecision(6)));
+  const exponent = Math.floor(Math.log10(size) + 1e-9);
+  const factor = Number((value / 10 ** exponent).toPrecision(3));
+  return (factor === 1 ? "" : factor + "·") + "10" + superscript(exponent);
+}
+
+// ---- line charts
+
+// uPlot takes a column for x and one for each series.
+function columns(figure, logarithmic) {
+  const shown = (v) => (v !== null && logarithmic && v <= 0 ? null : v);
+  return [0, ...figure.series.map((_, s) => s + 1)].map((c) =>
+    figure.rows.map((row) => (c === 0 ? row[0] : shown(row[c]))));
+}
+
+// Grid lines at powers of ten only, unless there would be none to speak of.
+function wholeDecades(_, values) {
+  const isDecade = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+  return values.filter(isDecade).length < 3 ? values : values.map((v) => (isDecade(v) ? v : null));
+}
+
+function chartOptions(figure, width, logarithmic) {
+  const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false },
+    font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20 };
+  return {
+    width, height: kChartHeight,
+    legend: { live: true, markers: { width: 3, dash: (_, s) => (s > 0 && figure.series[s - 1].dashed ? "dashed" : "solid") } },
+    cursor: { drag: { x: true, y: false }, points: { size: 6 } },
+    scales: {
+      x: { time: false },
+      y: logarithmic ? { distr: 3 } : { range: (_, low, high) => uPlot.rangeNum(Math.min(low, 0), high, 0.08, true) },
+    },
+    axes: [
+      { ...axis, label: figure.x_label, size: 30, labelGap: 0, values: (_, at) => at.map((v) => (Number.isInteger(v) ? v : tick(v))) },
+      { ...axis, label: figure.y_label, size: 62, values: (_, at) => at.map((v) => (v === null ? "" : tick(v))),
+        grid: { ...axis.grid, filter: logarithmic ? wholeDecades : (_, at) => at } },
+    ],
+    series: [
+      { label: figure.x_label, value: (_, v) => number(v) },
+      ...figure.series.map((series) => ({
+        label: series.name, stroke: colour(`--c${series.colour % kColours}`), width: 2, dash: series.dashed ? [7, 5] : undefined,
+        spanGaps: false, points: { show: figure.rows.length < 30 && !series.dashed, size: 5 },
+        value: (_, v) => number(v),
+      })),
+    ],
+  };
+}
+
+function lineChart(figure, caption) {
+  const place = element("div", { className: "chart" });
+  let logarithmic = figure.log_y;
+  let chart = null;
+  const draw = () => {
+    chart?.destroy();
+    chart = new uPlot(chartOptions(figure, Math.max(place.clientWidth, 240), logarithmic),
+      columns(figure, logarithmic), place);
+    const canvas = place.querySelector("canvas");
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `${figure.title}: ${figure.y_label} over ${figure.x_label}; values in the table below`);
+  };
+  const toggle = element("button", { type: "button", textContent: "log scale" });
+  toggle.setAttribute("aria-pressed", logarithmic);
+  toggle.onclick = () => {
+    logarithmic = !logarithmic;
+    toggle.setAttribute("aria-pressed", logarithmic);
+    draw();
+  };
+  caption.append(toggle);
+  new ResizeObserver(() => {
+    if (chart && place.clientWidth > 0 && chart.width !== place.clientWidth) {
+      chart.setSize({ width: place.clientWidth, height: kChartHeight });
+    }
+  }).observe(place);
+  return { nodes: [place], draw };
+}
+
+// ---- heat maps
+
+function heatMap(figure) {
+  const size = figure.matrix.length;
+  const canvas = element("canvas", { className: "matrix", width: size, height: size });
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", `${figure.title}; values in the table below`);
+  const reading = element("div", { className: "reading" });
+  const draw = () => {
+    const context = canvas.getContext("2d");
+    context.clearRect(0, 0, size, size);
+    context.fillStyle = colour("--c0");
+    figure.matrix.forEach((row, r) => row.forEach((value, c) => {
+      context.globalAlpha = Math.min(Math.max(value, 0), 1);
+      context.fillRect(c, r, 1, 1);
+    }));
+  };
+  canvas.onpointermove = (event) => {
+    const at = (offset, extent) => Math.min(size - 1, Math.max(0, Math.floor((offset / extent) * size)));
+    const row = at(event.offsetY, canvas.clientHeight), column = at(event.offsetX, canvas.clientWidth);
+    reading.textContent = `blocks ${row + 1} and ${column + 1}: ${number(figure.matrix[row][column])}`;
+  };
+  canvas.onpointerleave = () => { reading.textContent = figure.y_label; };
+  reading.textContent = figure.y_label;
+  return { nodes: [canvas, reading], draw };
+}
+
+// ---- tables
+
+function tableOf(figure) {
+  if (figure.matrix) {
+    return { head: [figure.x_label, ...figure.matrix.map((_, c) => c + 1)],
+      rows: figure.matrix.map((row, r) => [r + 1, ...row]) };
+  }
+  return { head: [figure.x_label, ...figure.series.map((s) => s.name)], rows: figure.rows };
+}
+
+// Filled when it is first opened: a page may have tens of thousands of cells.
+function valueTable(figure) {
+  const details = element("details", {}, element("summary", { textContent: "Values as a table" }));
+  details.addEventListener("toggle", () => {
+    const { head, rows } = tableOf(figure);
+    const cell = (text, scope) => {
+      const made = element(scope ? "th" : "td", { textContent: typeof text === "string" ? text : number(text) });
+      if (scope) made.scope = scope;
+      return made;
+    };
+    const table = element("table", { className: "values" },
+      element("caption", { textContent: figure.title, hidden: true }),
+      element("thead", {}, element("tr", {}, ...head.map((text) => cell(text, "col")))),
+      element("tbody", {}, ...rows.map((row) =>
+        element("tr", {}, ...row.map((value, c) => cell(value, c === 0 ? "row" : ""))))));
+    const scroll = element("div", { className: "scroll", tabIndex: 0 }, table);
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", `Values of: ${figure.title}`);
+    details.append(scroll);
+  }, { once: true });
+  return details;
+}
+
+// ---- the page
+
+function show(figure, section) {
+  const caption = element("figcaption", {}, element("h3", { textContent: figure.title }));
+  const chart = figure.matrix ? heatMap(figure) : lineChart(figure, caption);
+  const shown = element("figure", { id: figure.id }, caption, ...chart.nodes);
+  if (figure.note) shown.append(element("p", { className: "note", textContent: figure.note }));
+  shown.append(valueTable(figure));
+  section.append(shown);
+  return chart.draw;
+}
+
+const facts = document.getElementById("facts");
+for (const [name, value] of Object.entries(report.facts)) {
+  facts.append(element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value })));
+}
+
+const main = document.getElementById("figures"), contents = document.getElementById("contents");
+const sections = new Map();
+const draws = [];
+for (const figure of report.figures) {
+  if (!sections.has(figure.section)) {
+    const id = `section-${sections.size + 1}`;
+    const section = element("section");
+    section.setAttribute("aria-labelledby", id);
+    main.append(element("h2", { id, textContent: figure.section }), section);
+    contents.append(element("a", { href: `#${id}`, textContent: figure.section }));
+    sections.set(figure.section, section);
+  }
+  draws.push(show(figure, sections.get(figure.section)));
+}
+const drawAll = () => draws.forEach((draw) => draw());
+drawAll();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
