@@ -1,7 +1,5 @@
 #include "kernels/matrix.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,7 +15,6 @@ namespace residual::kernels {
 namespace {
 
 constexpr size_t kCacheLine = 64;
-constexpr size_t kHugePage = size_t{1} << 21;
 // int32 sums of |128 * 127| per input stay exact.
 constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
 
@@ -87,11 +84,8 @@ void PackedMatrix::allocate(const float* bias) {
   const size_t wide = columns(p);
   const size_t weights = wide * groups(p) * p.group * element_bytes(p.precision);  // of 64 bytes
   const size_t total = weights + 3 * wide * sizeof(float);
-  const size_t alignment = total < kHugePage ? kCacheLine : kHugePage;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, total)));
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, total)));
   require(memory_ != nullptr, "no memory for {} bytes of weights", total);
-  // Fewer page faults at load and fewer misses of the address cache in products; only a hint.
-  madvise(memory_.get(), total / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(memory_.get() + weights, 0, total - weights);
   p.weights = memory_.get();
   p.bias = reinterpret_cast<float*>(memory_.get() + weights);
