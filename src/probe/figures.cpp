@@ -111,7 +111,7 @@ void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
 
 Figure change_figure(const SideStacks& side) {
   Figure f = side.figure("change");
-  f.title = "Change from one block's input to the next, normalised";
+  f.title = "Change between neighbouring inputs, normalised";
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note =
       "Figure 2b: a line that sinks towards the top is a representation that collapses. Dashed: "
@@ -135,7 +135,7 @@ Figure change_figure(const SideStacks& side) {
 
 Figure seen_change_figure(const SideStacks& side) {
   Figure f = side.figure("change-as-seen");
-  f.title = "Change from one block's input to the next, as seen";
+  f.title = "Change between neighbouring inputs, as seen";
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note = "As the blocks see their inputs: with the gains of norms, or without any norm.";
   for (const auto& [label, stack] : side.stacks) {

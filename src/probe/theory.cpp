@@ -61,7 +61,7 @@ double proved_pre_ln_gradient(int k, int n) { return std::log(n - k) / std::sqrt
 
 double linear_post_ln_gradient(int, int) { return 1; }
 
-double linear_pre_ln_gradient(int k, int) { return 1 / std::sqrt(k); }
+double linear_pre_ln_gradient(int k, int n) { return std::sqrt((n + 1.0) / (n * (k + 1.0))); }
 
 double printed_resi_dual_gradient(int k, int n) {
   return std::max(printed_post_ln_gradient(k, n), printed_pre_ln_gradient(k, n));

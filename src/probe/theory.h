@@ -15,10 +15,10 @@ double proved_pre_ln_gradient(int k, int n);    // appendix A's last line: log(n
 
 // What follows from section 3.1's assumptions instead. With f(x) = W x and |W x| = |x| a vector
 // grows by sqrt(2) at each I + W^T, which cancels the norm's 1 / sqrt(2): Post-LN's gradients do
-// not vanish. Pre-LN's product of I + W^T / sqrt(l) grows like sqrt(n / k), so that gradients are
-// largest at the bottom.
+// not vanish. Pre-LN's product of I + W^T / sqrt(l) over l > k grows by sqrt(1 + 1 / l) each, to
+// sqrt((n + 1) / (k + 1)), so that gradients are largest at the bottom.
 double linear_post_ln_gradient(int k, int n);  // 1
-double linear_pre_ln_gradient(int k, int n);   // 1 / sqrt(k)
+double linear_pre_ln_gradient(int k, int n);   // that times 1 / sqrt(n)
 
 double printed_resi_dual_gradient(int k, int n);  // (5): the larger of (1) and (2); k < n
 

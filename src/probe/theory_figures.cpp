@@ -72,8 +72,9 @@ Figure theorem_31(LinearModel model, const TheoryOptions& o) {
       f.id = "theorem-3-1-pre-ln";
       f.title = "Pre-LN, equation 2";
       f.note =
-          "Does not follow. The product of I + W^T/sqrt(l) grows like sqrt(N/k): gradients fall "
-          "like 1/sqrt(k) and are largest at the bottom. The theorem and its proof in appendix A "
+          "Does not follow. The product of I + W^T/sqrt(l) grows like sqrt((N+1)/(k+1)): gradients "
+          "fall like 1/sqrt(k+1) and are largest at the bottom. The theorem and its proof in "
+          "appendix A "
           "print different rates; both are undefined at k = N and zero at k = N - 1.";
       f.series = {simulation,
                   curve(

@@ -148,7 +148,6 @@ function valueTable(figure) {
       return made;
     };
     const table = element("table", { className: "values" },
-      element("caption", { textContent: figure.title, hidden: true }),
       element("thead", {}, element("tr", {}, ...head.map((text) => cell(text, "col")))),
       element("tbody", {}, ...rows.map((row) =>
         element("tr", {}, ...row.map((value, c) => cell(value, c === 0 ? "row" : ""))))));
