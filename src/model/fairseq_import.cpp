@@ -8,7 +8,7 @@ namespace {
 
 // The dictionary, which must have a symbol for every row of the embedding.
 text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
-  const auto vocabulary = text::Vocabulary::load(path);
+  auto vocabulary = text::Vocabulary::load(path);
   require(vocabulary.size() == rows,
           "{}: has {} symbols with <s>, <pad>, </s> and <unk>, the embedding has {} rows; this is "
           "not the dictionary the model was trained with",

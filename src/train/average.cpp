@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 
 #include "base/error.h"
 #include "model/average.h"
@@ -42,26 +41,32 @@ Input checkpoint_input(const fs::path& path) {
           verify_checkpoint(path).update};
 }
 
+std::vector<int64_t> updates_of(const std::map<int64_t, fs::path>& checkpoints) {
+  std::vector<int64_t> updates;
+  for (const auto& [update, path] : checkpoints) updates.push_back(update);
+  return updates;
+}
+
 std::vector<int64_t> chosen(const std::map<int64_t, fs::path>& all, const CheckpointChoice& c) {
-  std::vector<int64_t> there, ends, best = {}, out = c.updates;
-  for (const auto& [update, path] : all) there.push_back(update);
-  const auto take = [&](const std::vector<int64_t>& from, int64_t count) {
-    const auto n = std::min(count, static_cast<int64_t>(from.size()));
-    out.insert(out.end(), from.end() - n, from.end());
-  };
+  const std::vector<int64_t> there = updates_of(all);
+  if (c.last + c.best + c.epochs == 0 && c.updates.empty()) return there;
+  std::vector<int64_t> out = c.updates, best, ends;
   if (c.best > 0 || c.epochs > 0) {
     const State state = verify_checkpoint(all.rbegin()->second);
-    for (auto it = state.best.rbegin(); it != state.best.rend(); ++it) {
-      if (all.contains(it->update)) best.push_back(it->update);
+    for (const auto& validation : state.best) {
+      if (all.contains(validation.update)) best.push_back(validation.update);
     }
     for (const int64_t update : state.epoch_ends) {
       if (all.contains(update)) ends.push_back(update);
     }
   }
-  take(there, c.last);
-  take(best, c.best);
-  take(ends, c.epochs);
-  return c.last + c.best + c.epochs == 0 && c.updates.empty() ? there : out;
+  const auto at_most = [](int64_t count, const std::vector<int64_t>& from) {
+    return std::min(count, static_cast<int64_t>(from.size()));
+  };
+  out.insert(out.end(), there.end() - at_most(c.last, there), there.end());
+  out.insert(out.end(), best.begin(), best.begin() + at_most(c.best, best));
+  out.insert(out.end(), ends.end() - at_most(c.epochs, ends), ends.end());
+  return out;
 }
 
 std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choice) {
@@ -71,7 +76,7 @@ std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choic
   for (const int64_t update : chosen(all, choice)) {
     const auto found = all.find(update);
     require(found != all.end(), "{}: has no checkpoint of update {}; it has: {}", run.string(),
-            update, fmt::join(std::views::keys(all), ", "));
+            update, fmt::join(updates_of(all), ", "));
     inputs.push_back(checkpoint_input(found->second));
   }
   require(!inputs.empty(), "{}: none of its checkpoints is chosen", run.string());
@@ -104,8 +109,7 @@ model::Description description_of(const std::vector<Input>& inputs) {
 
 }  // namespace
 
-model::Description average(const std::vector<fs::path>& paths, const CheckpointChoice& choice,
-                           const fs::path& output) {
+Mean mean_of(const std::vector<fs::path>& paths, const CheckpointChoice& choice) {
   std::vector<Input> inputs;
   for (const auto& path : paths) {
     for (auto& input : inputs_at(path, choice)) inputs.push_back(std::move(input));
@@ -118,7 +122,12 @@ model::Description average(const std::vector<fs::path>& paths, const CheckpointC
   for (const auto& input : inputs) {
     weights.push_back({&files.emplace_back(model::SafeTensors::open(input.weights)), input.prefix});
   }
-  const auto means = model::average(weights, description.model);
+  return {description, model::average(weights, description.model), inputs[0].directory};
+}
+
+model::Description average(const std::vector<fs::path>& paths, const CheckpointChoice& choice,
+                           const fs::path& output) {
+  const auto [description, means, text_from] = mean_of(paths, choice);
   const auto list = model::parameters(description.model);
   std::vector<model::TensorBytes> tensors;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -127,7 +136,7 @@ model::Description average(const std::vector<fs::path>& paths, const CheckpointC
                        list[i].shape,
                        {reinterpret_cast<const char*>(means[i].data()), 4 * means[i].size()}});
   }
-  model::write_directory(output, description, tensors, inputs[0].directory);
+  model::write_directory(output, description, tensors, text_from);
   return description;
 }
 
