@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 namespace residual::kernels {
@@ -13,7 +14,7 @@ struct Dropout {
   uint64_t key = 0;
 
   bool on() const { return rate > 0; }
-  uint32_t threshold() const { return static_cast<uint32_t>(rate * 65536 + 0.5); }
+  uint32_t threshold() const { return static_cast<uint32_t>(std::lround(rate * 65536)); }
   float kept_scale() const { return 65536.0F / static_cast<float>(65536 - threshold()); }
 };
 
