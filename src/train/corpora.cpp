@@ -120,14 +120,22 @@ std::vector<data::Batch> Corpora::dev_batches(const TrainConfig& config) const {
   return batches;
 }
 
-std::string Corpora::lines_of(const data::Batch& batch) const {
+std::vector<data::PreparedCorpus> Corpora::dev() const {
+  std::vector<data::PreparedCorpus> all;
+  for (const auto& entry : dev_) all.push_back(entry.prepared);
+  return all;
+}
+
+std::string Corpora::lines_of(const data::Batch& batch, size_t most) const {
   const Entry& entry = train_[static_cast<size_t>(batch.corpus)];
   std::vector<uint64_t> lines;
   for (const int64_t pair : batch.pairs) lines.push_back(entry.corpus->line(pair));
   std::ranges::sort(lines);
-  return fmt::format("{} {}-{}: {} {}", entry.prepared.split, entry.prepared.source,
-                     entry.prepared.target, lines.size() == 1 ? "line" : "lines",
-                     fmt::join(lines, ", "));
+  const size_t more = lines.size() - std::min(most, lines.size());
+  lines.resize(lines.size() - more);
+  return fmt::format("{} {}-{}: lines {}{}", entry.prepared.split, entry.prepared.source,
+                     entry.prepared.target, fmt::join(lines, ", "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 model::Description Corpora::description(const TrainConfig& config) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,8 +27,10 @@ class Corpora {
   // packed into batches of at most `max_tokens` a side.
   std::vector<data::Batch> dev_batches(const TrainConfig& config) const;
 
-  // "train.corpus: lines 3, 17, 18": where the sentences of a training batch come from.
-  std::string lines_of(const data::Batch& batch) const;
+  std::vector<data::PreparedCorpus> dev() const;
+
+  // "train en-de: lines 3, 17, 18 and 40 more": where a training batch's sentences come from.
+  std::string lines_of(const data::Batch& batch, size_t most = SIZE_MAX) const;
 
   // For the model directory: languages, tags, vocabularies.
   model::Description description(const TrainConfig& config) const;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -14,7 +15,7 @@
 namespace residual::train {
 
 Averages averages(const Sums& sums) {
-  const double tokens = std::numbers::ln2 * static_cast<double>(sums.tokens);
+  const double tokens = std::numbers::ln2 * static_cast<double>(std::max<int64_t>(1, sums.tokens));
   const double nll = sums.nll / tokens;
   return {.loss = sums.loss / tokens, .nll = nll, .perplexity = std::exp2(nll)};
 }

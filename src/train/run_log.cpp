@@ -32,8 +32,10 @@ RunLog::RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t me
 
 void RunLog::say(const std::string& text) {
   display_.line(text);
-  text_.append(clock_time() + "  " + text + "\n");
+  note(text);
 }
+
+void RunLog::note(const std::string& text) { text_.append(clock_time() + "  " + text + "\n"); }
 
 void RunLog::metrics(const std::string& kind, int64_t update,
                      const nlohmann::ordered_json& values) {

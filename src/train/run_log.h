@@ -19,7 +19,8 @@ class RunLog {
   RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t metrics_bytes,
          FileSystem& system);
 
-  void say(const std::string& text);  // with the time, in log.txt
+  void say(const std::string& text);   // on the display, and with the time in log.txt
+  void note(const std::string& text);  // in log.txt only
   void live(const Status& status) { display_.update(status); }
 
   // A line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars

@@ -15,12 +15,12 @@
 #include "train/memory.h"
 #include "train/nonfinite.h"
 #include "train/schedule.h"
-#include "train/validation.h"
 
 namespace residual::train {
 namespace {
 
 constexpr int64_t kMostSkipped = 100;  // in a row: the run is lost, not unlucky
+constexpr size_t kLinesShown = 20;
 
 double now() {
   using Clock = std::chrono::steady_clock;
@@ -36,10 +36,9 @@ bool is_memory_error(const std::string& what) {
 
 [[noreturn]] void fail_memory(const TrainConfig& config) {
   fail(
-      "out of memory in the forward or backward pass; lower batch.max_tokens from {} and raise "
-      "batch.update_frequency to match, then --resume (batches change, so give another --output "
-      "for an exact comparison). Estimated: {}",
-      config.batch.max_tokens, describe(estimate_memory(config)));
+      "out of memory; free some and go on with --resume, or start a new run with batch.pass_tokens "
+      "below {}. Estimated need: {}",
+      config.batch.pass_tokens, describe(estimate_memory(config)));
 }
 
 }  // namespace
@@ -54,6 +53,8 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
       scaler_(config_.loss_scale, config_.train.precision),
       store_(run.path() / kCheckpoints, config_.model, system) {
   require_memory(config_, available_memory());
+  const bool wants_bleu = config_.validate.bleu || config_.validate.metric == Metric::bleu;
+  if (wants_bleu && !dev_.empty()) bleu_.emplace(corpora_, config_);
   learner_ = std::make_unique<Learner>(config_);
   state_.loss_scale = scaler_.scale();
   const auto checkpoint = store_.newest();
@@ -101,13 +102,13 @@ End Trainer::run_loop(const StopSignals& signals) {
     const Step done = step();
     if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, *log_);
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
-    const bool best = validation_due(done) && validate();
-    if (best || checkpoint_due(done)) save(best);
+    const Rank rank = validation_due(done) ? validate() : Rank::none;
+    if (rank != Rank::none || checkpoint_due(done)) save(rank == Rank::best);
   }
   if (state_.sums.updates > 0) log_metrics();
   const bool validates = config_.validate.every_updates + config_.validate.every_epochs > 0;
-  const bool best = validates && state_.validated != state_.update && validate();
-  save(best);
+  const bool missing = validates && state_.validated != state_.update;
+  save(missing && validate() == Rank::best);
   background_.wait();
   log_->say(fmt::format("finished after update {}{}", format_count(state_.update),
                         out_of_patience() ? ": validate.patience is exhausted" : ""));
@@ -141,9 +142,8 @@ Trainer::Step Trainer::step() {
   const double start = now();
   const int64_t epoch = batcher_.position().epoch;
   const auto batches = next_batches();
-  learning_rate_ = state_.learning_rate_factor * learning_rate(config_.schedule, state_.update);
   const UpdateResult result = learner_->update(batches, {.number = state_.update + 1,
-                                                         .learning_rate = learning_rate_,
+                                                         .learning_rate = rate_after(state_.update),
                                                          .loss_scale = scaler_.scale()});
   if (result.finite) {
     scaler_.succeeded();
@@ -173,6 +173,10 @@ Trainer::Step Trainer::step() {
   return {result.finite, epoch_ended};
 }
 
+double Trainer::rate_after(int64_t updates) const {
+  return state_.learning_rate_factor * learning_rate(config_.schedule, updates);
+}
+
 void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
   ++state_.skipped;
   ++state_.skipped_in_a_row;
@@ -186,7 +190,7 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
   if (config_.train.on_nonfinite == OnNonfinite::stop || hopeless) stop_nonfinite(batches, number);
   if (config_.train.on_nonfinite == OnNonfinite::lower) state_.learning_rate_factor /= 2;
   log_->say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
-                        corpora_.lines_of(batches[0]),
+                        corpora_.lines_of(batches[0], kLinesShown),
                         config_.train.on_nonfinite == OnNonfinite::lower
                             ? "; the learning rate is halved from here on"
                             : ""));
@@ -197,15 +201,14 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
   Checkpoint before = learner_->checkpoint();
   before.state = state_;
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
-  const std::string lines = corpora_.lines_of(finding.shard);
   const fs::path bundle = run_.path() / fmt::format("nonfinite-{:09}", number);
-  write_bundle(bundle, config_, before, finding, lines, system_);
+  write_bundle(bundle, config_, before, finding, corpora_.lines_of(finding.shard), system_);
   const std::string text = fmt::format(
       "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
       "`residual train --replay {}`; try a lower schedule.peak, optimizer.clip_norm, or "
       "train.on_nonfinite = \"skip\" with --resume",
-      number, finding.place, lines, bundle.string());
-  log_->say(text);
+      number, finding.place, corpora_.lines_of(finding.shard, kLinesShown), bundle.string());
+  log_->note(text);
   throw Error(text);
 }
 
@@ -218,7 +221,7 @@ Status Trainer::status() const {
           .epoch_done = epoch_done_,
           .loss = mean.loss,
           .perplexity = mean.perplexity,
-          .learning_rate = learning_rate_,
+          .learning_rate = rate_after(state_.update - 1),
           .gradient_norm = gradient_norm_,
           .tokens_per_second = static_cast<double>(line_.sums.tokens) / line_.seconds,
           .seconds_left =
@@ -234,7 +237,7 @@ void Trainer::log_metrics() {
        {"loss", mean.loss},
        {"nll", mean.nll},
        {"perplexity", mean.perplexity},
-       {"learning_rate", learning_rate_},
+       {"learning_rate", rate_after(state_.update - 1)},
        {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
        {"tokens", state_.sums.tokens},
        {"source_tokens", state_.sums.source_tokens},
@@ -265,22 +268,24 @@ bool Trainer::checkpoint_due(const Step& step) const {
          (step.epoch_ended && divides(c.every_epochs, state_.position.epoch - 1));
 }
 
-bool Trainer::validate() {
-  if (dev_.empty()) return false;
+Rank Trainer::validate() {
+  if (dev_.empty()) return Rank::none;
   const Averages mean = averages(learner_->evaluate(dev_));
-  const std::map<Metric, double> values = {
+  std::map<Metric, double> values = {
       {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
+  if (bleu_) values[Metric::bleu] = bleu_->score(learner_->values());
   const Metric metric = config_.validate.metric;
-  const bool best =
+  const Rank rank =
       note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
-  log_->metrics("valid", state_.update,
-                {{"epoch", state_.position.epoch},
-                 {"loss", mean.loss},
-                 {"nll", mean.nll},
-                 {"perplexity", mean.perplexity}});
-  log_->say(fmt::format("update {}: dev loss {:.3f} | ppl {:.2f}{}", format_count(state_.update),
-                        mean.loss, mean.perplexity, best ? " | the best so far" : ""));
-  return best;
+  nlohmann::ordered_json line{{"epoch", state_.position.epoch}};
+  std::string text = fmt::format("update {}: dev", format_count(state_.update));
+  for (const auto& [which, value] : values) {
+    line[name_of(which)] = value;
+    text += fmt::format(" {} {:.3f}", name_of(which), value);
+  }
+  log_->metrics("valid", state_.update, line);
+  log_->say(text + (rank == Rank::best ? " (the best so far)" : ""));
+  return rank;
 }
 
 // Copies what is to be written and leaves the writing to another thread.
@@ -296,10 +301,17 @@ void Trainer::save(bool best) {
     if (config_.checkpoint.keep_best > 0) keep.insert(validation.update);
   }
   background_.run([this, copy, keep, best] {
-    store_.write(*copy);
-    store_.prune(config_.checkpoint.keep_last, keep);
-    write_model(run_.path() / "last", *copy);
-    if (best) write_model(run_.path() / "best", *copy);
+    try {
+      store_.write(*copy);
+      store_.prune(config_.checkpoint.keep_last, keep);
+      write_model(run_.path() / "last", *copy);
+      if (best) write_model(run_.path() / "best", *copy);
+    } catch (const Error& error) {
+      fail(
+          "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
+          "to it, then go on with: residual train --resume -o {}",
+          copy->state.update, error.what(), run_.path().string());
+    }
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "train/background.h"
+#include "train/bleu.h"
 #include "train/checkpoint.h"
 #include "train/corpora.h"
 #include "train/learner.h"
@@ -14,6 +15,7 @@
 #include "train/run_log.h"
 #include "train/scaler.h"
 #include "train/signals.h"
+#include "train/validation.h"
 
 namespace residual::train {
 
@@ -54,11 +56,12 @@ class Trainer {
   Step step();
   void nonfinite(std::span<const data::Batch> batches, int64_t number);
   [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number);
+  double rate_after(int64_t updates) const;  // learning rate of the update after so many
   Status status() const;
   void log_metrics();
   bool validation_due(const Step& step) const;
   bool checkpoint_due(const Step& step) const;
-  bool validate();  // whether this model is the best so far
+  Rank validate();
   void save(bool best);
   void write_model(const fs::path& path, const Checkpoint& checkpoint) const;
 
@@ -68,6 +71,7 @@ class Trainer {
   Corpora corpora_;
   data::Batcher batcher_;
   std::vector<data::Batch> dev_;
+  std::optional<DevBleu> bleu_;
   std::unique_ptr<Learner> learner_;
   LossScaler scaler_;
   CheckpointStore store_;
@@ -77,7 +81,7 @@ class Trainer {
   Observer* observer_ = nullptr;
 
   // For the display.
-  double learning_rate_ = 0, gradient_norm_ = 0;  // of the last update
+  double gradient_norm_ = 0;  // of the last update
   double epoch_done_ = 0;
   Pace session_, line_;  // since the start or resume, and since the last line
 };

@@ -4,7 +4,7 @@
 
 namespace residual::train {
 
-bool note_validation(State& state, Metric metric, double value, int64_t keep) {
+Rank note_validation(State& state, Metric metric, double value, int64_t keep) {
   const auto better = [metric](double a, double b) {
     return metric == Metric::bleu ? a > b : a < b;
   };
@@ -13,11 +13,11 @@ bool note_validation(State& state, Metric metric, double value, int64_t keep) {
   state.validated = state.update;
   const auto place = std::ranges::find_if_not(
       state.best, [&](const BestValidation& best) { return better(best.value, value); });
-  const bool is_best = place == state.best.begin();
+  const auto rank = place - state.best.begin();
+  const int64_t size = std::max<int64_t>(1, keep);
   state.best.insert(place, {state.update, value});
-  const auto size = static_cast<size_t>(std::max<int64_t>(1, keep));
-  if (state.best.size() > size) state.best.resize(size);
-  return is_best;
+  if (std::ssize(state.best) > size) state.best.resize(static_cast<size_t>(size));
+  return rank == 0 ? Rank::best : rank < size ? Rank::kept : Rank::none;
 }
 
 const char* name_of(Metric metric) {

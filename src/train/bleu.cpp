@@ -1,0 +1,70 @@
+#include "train/bleu.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "decode/translator.h"
+#include "metrics/bleu.h"
+#include "metrics/read.h"
+#include "model/parameters.h"
+
+namespace residual::train {
+namespace {
+
+decode::TextTools text_tools(const Corpora& corpora, const model::Description& model,
+                             const model::Direction& direction) {
+  const fs::path& directory = corpora.directory();
+  const auto source = text::Segmenter::load(directory, direction.source);
+  const auto target = text::Segmenter::load(directory, direction.target);
+  return {.source_vocabulary = text::Vocabulary::load(directory / model.source_vocabulary),
+          .target_vocabulary = text::Vocabulary::load(directory / model.target_vocabulary),
+          .to_source_pieces = [source] { return source.to_pieces(); },
+          .to_target_pieces = [target] { return target.to_pieces(); },
+          .to_text = [target] { return target.to_text(); },
+          .source_tag = direction.source_tag};
+}
+
+}  // namespace
+
+DevBleu::DevBleu(const Corpora& corpora, const TrainConfig& config)
+    : corpora_(corpora), config_(config) {
+  for (const auto& dev : corpora.dev()) {
+    require(!dev.source_text.empty() && !dev.target_text.empty(),
+            "{}: keeps no raw text of {}, which BLEU is computed on; prepare it anew",
+            corpora.directory().string(), dev.file);
+    texts_.push_back({.direction = {dev.source, dev.target, dev.source_tag},
+                      .sources = metrics::read_lines(corpora.directory() / dev.source_text,
+                                                     text::Invalid::refuse),
+                      .references = metrics::read_lines(corpora.directory() / dev.target_text,
+                                                        text::Invalid::refuse)});
+  }
+}
+
+double DevBleu::score(std::span<const float> values) const {
+  std::map<std::string, std::span<const float>> parameters;
+  for (const auto& p : model::parameters(config_.model)) {
+    const auto size = static_cast<size_t>(p.size());
+    parameters[p.name] = values.first(size);
+    values = values.subspan(size);
+  }
+  const auto weights = decode::copy_weights(config_.model, parameters, decode::Precision::float32);
+  const auto description = corpora_.description(config_);
+  decode::TranslatorOptions options;
+  options.search.beam = config_.validate.beam;
+  options.search.max_length_factor = 1.2;
+  double sum = 0;
+  for (const auto& text : texts_) {
+    decode::Translator translator({weights}, text_tools(corpora_, description, text.direction),
+                                  options);
+    std::vector<std::string> translations;
+    for (auto& translation : translator.translate(text.sources)) {
+      translations.push_back(std::move(translation.outputs.front().text));
+    }
+    sum += metrics::corpus_bleu(translations, {text.references}).score;
+  }
+  return sum / static_cast<double>(texts_.size());
+}
+
+}  // namespace residual::train
