@@ -64,7 +64,9 @@ void add_info(CLI::App& root) {
       add_command(root, "info", "Say what a model, run, prepared corpus or checkpoint is",
                   {"residual info models/en-de", "residual info runs/iwslt14 --json"});
   auto options = std::make_shared<Options>();
-  command->add_option("path", options->paths, "directories, *.safetensors or *.corpus files")
+  command
+      ->add_option("path", options->paths,
+                   "directories, *.safetensors, *.residual or *.corpus files")
       ->required()
       ->type_name("PATH")
       ->group("Input and output");

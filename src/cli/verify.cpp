@@ -31,7 +31,7 @@ void add_verify(CLI::App& root) {
       {"residual verify runs/iwslt14", "residual verify models/en-de prepared/iwslt14-de-en",
        "residual verify runs/iwslt14/checkpoints/000004000.safetensors"});
   auto paths = std::make_shared<std::vector<fs::path>>();
-  command->add_option("path", *paths, "directories, *.safetensors or *.corpus files")
+  command->add_option("path", *paths, "directories, *.safetensors, *.residual or *.corpus files")
       ->required()
       ->type_name("PATH")
       ->group("Input");

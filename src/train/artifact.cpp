@@ -93,8 +93,8 @@ std::string metadata(const model::SafeTensors& file, const std::string& key) {
   return found == file.metadata().end() ? "" : found->second;
 }
 
-bool is_checkpoint(const model::SafeTensors& file) {
-  return metadata(file, "format").starts_with("residual checkpoint");
+bool has_format(const model::SafeTensors& file, const std::string& format) {
+  return metadata(file, "format").starts_with(format);
 }
 
 // As the header says, unverified.
@@ -181,6 +181,7 @@ ordered_json describe_tensors(const fs::path& path) {
 ordered_json describe_as(Artifact artifact, const fs::path& path) {
   switch (artifact) {
     case Artifact::model:
+    case Artifact::bundle:
       return describe_model(path);
     case Artifact::run:
       return describe_run(path);
@@ -199,8 +200,9 @@ ordered_json describe_as(Artifact artifact, const fs::path& path) {
 }  // namespace
 
 const char* name_of(Artifact artifact) {
-  static const char* const names[] = {"model directory", "run directory", "prepared corpus",
-                                      "checkpoint",      "corpus",        "safetensors file"};
+  static const char* const names[] = {"model directory", "model bundle", "run directory",
+                                      "prepared corpus", "checkpoint",   "corpus",
+                                      "safetensors file"};
   return names[static_cast<int>(artifact)];
 }
 
@@ -216,9 +218,11 @@ Artifact artifact_at(const fs::path& path) {
         path.string(), model::kWeightsFile, kCheckpoints);
   }
   if (path.extension() == ".corpus") return Artifact::corpus;
-  require(path.extension() == ".safetensors",
-          "{}: expected a directory, a *.safetensors or a *.corpus file", path.string());
-  return is_checkpoint(model::SafeTensors::open(path)) ? Artifact::checkpoint : Artifact::tensors;
+  require(path.extension() == ".safetensors" || path.extension() == ".residual",
+          "{}: expected a directory, a *.safetensors, *.residual or *.corpus file", path.string());
+  const auto file = model::SafeTensors::open(path);
+  if (has_format(file, "residual checkpoint")) return Artifact::checkpoint;
+  return has_format(file, "residual bundle") ? Artifact::bundle : Artifact::tensors;
 }
 
 ordered_json describe(const fs::path& path) {

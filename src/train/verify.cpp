@@ -1,5 +1,6 @@
 #include "train/verify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,6 +23,8 @@ class Verifier {
     switch (artifact_at(path)) {
       case Artifact::model:
         return model(path);
+      case Artifact::bundle:
+        return part(path, [&] { return bundle(path); });
       case Artifact::run:
         return run(path);
       case Artifact::prepared:
@@ -54,14 +57,17 @@ class Verifier {
   void problem(std::string text) { result_.problems.push_back(std::move(text)); }
 
   void finite(const model::SafeTensors& file) {
+    using model::Dtype;
     for (const auto& [name, tensor] : file.tensors()) {
-      if (tensor.dtype != model::Dtype::f32) continue;
-      int64_t bad = 0;
-      for (const float value : tensor.values<float>()) bad += !std::isfinite(value);
-      if (bad > 0) {
-        problem(fmt::format("{}: {} has {} values that are not finite", file.name(), name,
-                            format_count(static_cast<uint64_t>(bad))));
-      }
+      const Dtype type = tensor.dtype;
+      const bool floating =
+          type == Dtype::f16 || type == Dtype::bf16 || type == Dtype::f32 || type == Dtype::f64;
+      if (!floating) continue;
+      const std::vector<float> values = tensor.to_float();
+      const auto bad = std::ranges::count_if(values, [](float v) { return !std::isfinite(v); });
+      if (bad == 0) continue;
+      problem(fmt::format("{}: {} has {} values that are not finite", file.name(), name,
+                          format_count(static_cast<uint64_t>(bad))));
     }
   }
 
@@ -124,8 +130,25 @@ class Verifier {
     for (const auto& d : description.directions) languages.insert({d.source, d.target});
     for (const auto& language : languages) {
       part(path / ("segmentation." + language + ".toml"),
-           [&] { return text::Segmenter::load(path, language).options().subwords + " sub-words"; });
+           [&] { return "sub-words: " + text::Segmenter::load(path, language).options().subwords; });
     }
+  }
+
+  std::string bundle(const fs::path& path) {
+    const auto model = model::Directory::open(path);
+    const model::Config& c = model.description().model;
+    finite(model.weights());
+    const int64_t source = model.source_vocabulary().size();
+    const int64_t target = model.target_vocabulary().size();
+    require((!c.has_encoder() || source == c.source_vocabulary) &&
+                (!c.has_decoder() || target == c.target_vocabulary),
+            "{}: its vocabularies have {} and {} symbols, the model {} and {}", path.string(),
+            source, target, c.source_vocabulary, c.target_vocabulary);
+    for (const auto& d : model.description().directions) {
+      model.segmenter(d.source);
+      model.segmenter(d.target);
+    }
+    return fmt::format("{} model, {} tensors", c.residual.name, model.weights().tensors().size());
   }
 
   void prepared(const fs::path& path) {

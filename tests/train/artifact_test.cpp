@@ -148,6 +148,18 @@ TEST(Verify, ListsAllThatIsWrongWithAModel) {
                           HasSubstr("vocabulary.txt: has 5 symbols, the model has 10")));
 }
 
+TEST(Verify, OpensBundles) {
+  const TemporaryDirectory directory;
+  write_small_model(directory / "m", small_config());
+  const auto model = model::Directory::open(directory / "m");
+  Weights weights(small_config());
+  write_bundle(directory / "m.residual", model.description(), weights.tensors(), model);
+  EXPECT_THAT(verify(directory / "m.residual").problems, IsEmpty());
+  EXPECT_EQ(describe(directory / "m.residual")["type"], "model bundle");
+  fs::resize_file(directory / "m.residual", fs::file_size(directory / "m.residual") - 1);
+  EXPECT_THROW(verify(directory / "m.residual"), Error);
+}
+
 TEST(Average, OfModelsIsTheirMeanInDouble) {
   const TemporaryDirectory directory;
   const auto config = small_config("admin");
@@ -187,7 +199,7 @@ TEST(Artifact, WhatIsNoneSaysWhatWouldMakeItOne) {
   EXPECT_THAT(message_of([&] { artifact_at(directory / "x"); }), HasSubstr("no such file"));
   replace_file(directory / "letter.txt", "dear");
   EXPECT_THAT(message_of([&] { artifact_at(directory / "letter.txt"); }),
-              HasSubstr("expected a directory, a *.safetensors or a *.corpus file"));
+              HasSubstr("expected a directory, a *.safetensors, *.residual or *.corpus file"));
 }
 
 }  // namespace

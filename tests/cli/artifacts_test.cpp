@@ -1,0 +1,69 @@
+// import-fairseq, info, verify and average as users meet them, on a model of the authors' code.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/shell.h"
+
+namespace residual {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Lines of a script that leave a model in m.
+const std::string kImport =
+    "seq -f 'w%g 1' 4 39 > dict.de.txt; cp dict.de.txt dict.en.txt; "
+    "residual import-fairseq " RESIDUAL_TEST_DATA
+    "/fairseq/resi-dual-eta-e2d2.safetensors --source-dictionary dict.de.txt "
+    "--target-dictionary dict.en.txt -o m > imported || exit 9; ";
+
+TEST(ImportFairseq, SaysWhatItMade) {
+  const auto result = test::run(kImport + "cat imported");
+  EXPECT_EQ(result.output,
+            "m: resi-dual model from de to en, 2 encoder and 2 decoder layers of width 16, 11,840 "
+            "parameters\n");
+}
+
+TEST(ImportFairseq, WantsLanguagesThatTheDictionaryDoesNotName) {
+  const auto result = test::run(kImport + "residual import-fairseq " RESIDUAL_TEST_DATA
+                                          "/fairseq/post-ln-e2d2.safetensors "
+                                          "--source-dictionary m/vocabulary.txt -o n");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.error, HasSubstr("--source-language"));
+}
+
+TEST(Info, IsTheSameForPeopleAndPrograms) {
+  const auto text = test::run(kImport + "residual info m");
+  EXPECT_THAT(text.output, AllOf(HasSubstr("\n  eta: 0.05\n"), HasSubstr("\n  all: 11,840\n"),
+                                 HasSubstr("\ndirections: de-en\n")));
+  const auto json = nlohmann::json::parse(test::run(kImport + "residual info m --json").output);
+  EXPECT_EQ(json["scheme"]["eta"], 0.05);
+  EXPECT_EQ(json["parameters"]["all"], 11'840);
+  EXPECT_EQ(json["parameters"]["embeddings"], 640);
+  EXPECT_EQ(json["directions"][0], "de-en");
+}
+
+TEST(Verify, EndsWithOneAndListsEveryProblem) {
+  EXPECT_EQ(test::run(kImport + "residual verify m").exit_code, 0);
+  const auto result = test::run(kImport +
+                                "truncate -s -4 m/model.safetensors; rm m/vocabulary.txt; "
+                                "residual verify m");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("problem  m/model.safetensors: "),
+                                   HasSubstr("problem  m/vocabulary.txt: ")));
+  EXPECT_THAT(result.error, HasSubstr("2 problems found"));
+}
+
+TEST(Average, OfAModelWithItselfIsTheModel) {
+  const auto result = test::run(kImport +
+                                "residual average m m -o mean; "
+                                "cmp m/model.safetensors mean/model.safetensors");
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_EQ(result.output, "mean: mean of m (update 0), m (update 0)\n");
+}
+
+}  // namespace
+}  // namespace residual
