@@ -11,7 +11,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "kernels/simd.h"
 
 #ifndef RESIDUAL_KERNELS_VOCABULARY_ONCE
@@ -144,26 +143,6 @@ void log_softmax(const float* x, int64_t rows, int64_t count, float* y) {
 float best_of_row(const float* x, int64_t count, int k, Scored* best) {
   Best list(best, k);
   return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, &list);
-}
-
-int best_continuations(const float* logits, int64_t vocabulary, const float* scores, int rows,
-                       int k, Candidate* best) {
-  require(k >= 1 && k <= kMostBest, "the best {} of a row are not kept; 1 to {} are", k, kMostBest);
-  Scored of_row[kMostBest];
-  int count = 0;
-  for (int row = 0; row < rows; ++row) {
-    const float* x = logits + row * vocabulary;
-    const float base = scores[row] - best_of_row(x, vocabulary, k, of_row);
-    const int found = static_cast<int>(std::min<int64_t>(k, vocabulary));
-    for (int i = 0; i < found; ++i) {
-      const float score = base + of_row[i].value;
-      if (count == k && !(score > best[k - 1].score)) break;
-      int at = count < k ? count++ : k - 1;
-      for (; at > 0 && best[at - 1].score < score; --at) best[at] = best[at - 1];
-      best[at] = {.score = score, .row = row, .token = of_row[i].index};
-    }
-  }
-  return count;
 }
 
 }  // namespace residual::kernels

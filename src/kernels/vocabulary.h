@@ -22,18 +22,4 @@ struct Scored {
 constexpr int kMostBest = 128;
 float best_of_row(const float* x, int64_t count, int k, Scored* best);
 
-struct Candidate {
-  float score;  // scores[row] + log probability of the token
-  int32_t row;
-  int32_t token;
-};
-
-// The k best continuations of the hypotheses of one sentence, in descending order of their score;
-// equal ones by row, and within a row by logit, then token. logits is [rows, vocabulary],
-// scores [rows] the hypotheses' log probabilities so far (-inf: a row that must not win).
-// Returns how many there are: min(k, rows * vocabulary).
-// A row's candidates are its k best tokens, so a caller that forbids m tokens asks for k + m.
-int best_continuations(const float* logits, int64_t vocabulary, const float* scores, int rows,
-                       int k, Candidate* best);
-
 }  // namespace residual::kernels

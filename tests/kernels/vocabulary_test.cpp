@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
 #include "kernels/each_target.h"
 
 namespace residual::kernels {
@@ -96,34 +95,6 @@ TEST_P(Vocabulary, BestOfARowOfMinusInfinityAreTheFirst) {
   std::vector<Scored> best(3);
   best_of_row(x.data(), 100, 3, best.data());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(best[i].index, i);
-}
-
-TEST_P(Vocabulary, BestContinuationsAreThoseOfTheWholeBeam) {
-  constexpr int kRows = 5, kCount = 1000, kBest = 10;
-  const std::vector<float> x = logits(kRows * kCount, 4);
-  const std::vector<float> scores = {-1, -0.5F, -kInfinity, -0.7F, -40};
-  std::vector<Candidate> all;
-  for (int row = 0; row < kRows; ++row) {
-    const float base = scores[row] - log_sum_exp(x.data() + row * kCount, kCount);
-    for (int i = 0; i < kCount; ++i) all.push_back({base + x[row * kCount + i], row, i});
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  std::vector<Candidate> best(kBest);
-  ASSERT_EQ(best_continuations(x.data(), kCount, scores.data(), kRows, kBest, best.data()), kBest);
-  for (int i = 0; i < kBest; ++i) {
-    EXPECT_EQ(best[i].score, all[i].score);
-    EXPECT_EQ(best[i].row, all[i].row);
-    EXPECT_EQ(best[i].token, all[i].token);
-  }
-}
-
-TEST(BestContinuations, AreFewerWhenThereAreFewer) {
-  const std::vector<float> x = {1, 2, 3, 4};
-  const std::vector<float> scores = {0, 0};
-  std::vector<Candidate> best(10);
-  EXPECT_EQ(best_continuations(x.data(), 2, scores.data(), 2, 10, best.data()), 4);
-  EXPECT_THROW(best_continuations(x.data(), 2, scores.data(), 2, 1000, best.data()), Error);
 }
 
 }  // namespace
