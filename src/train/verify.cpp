@@ -129,8 +129,9 @@ class Verifier {
     std::set<std::string> languages;
     for (const auto& d : description.directions) languages.insert({d.source, d.target});
     for (const auto& language : languages) {
-      part(path / ("segmentation." + language + ".toml"),
-           [&] { return "sub-words: " + text::Segmenter::load(path, language).options().subwords; });
+      part(path / ("segmentation." + language + ".toml"), [&] {
+        return "sub-words: " + text::Segmenter::load(path, language).options().subwords;
+      });
     }
   }
 
