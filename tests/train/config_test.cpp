@@ -43,7 +43,7 @@ TEST(TrainConfig, ExplainsEveryKey) {
   std::string before;
   for (std::string line; std::getline(lines, line); before = line) {
     const bool is_key = line.find(" = ") != std::string::npos && !line.starts_with("#");
-    if (is_key) EXPECT_TRUE(before.starts_with("# ") && before.size() > 4) << line;
+    EXPECT_TRUE(!is_key || (before.starts_with("# ") && before.size() > 4)) << line;
   }
 }
 
@@ -67,17 +67,14 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
         c.train.max_updates = 100;
       },
       "not more than the 4000 of the warm-up");
-  refuses(
-      [](auto& c) {
-        c.validate = {.every_updates = 0, .every_epochs = 0, .patience = 3};
-      },
-      "validation is off");
+  refuses([](auto& c) { c.validate = {.every_updates = 0, .every_epochs = 0, .patience = 3}; },
+          "validation is off");
   refuses(
       [](auto& c) {
         c.model.kind = model::Kind::language;
         c.validate.metric = Metric::bleu;
       },
-      "bleu needs a translation model");
+      "BLEU needs a translation model");
 }
 
 TEST(TrainConfig, ResolvingFillsInWhatIsLeftOpen) {

@@ -9,40 +9,41 @@
 #include "train/config.h"
 
 namespace residual::train {
+namespace {
 
 // Rows in float16; norms work in float32 and round, as on a GPU.
+struct HalfRows {
+  at::Tensor values;
+};
+
+HalfRows scale(const HalfRows& x, double c) { return {x.values * c}; }
+HalfRows add(const HalfRows& x, double c, const HalfRows& f) { return {x.values + f.values * c}; }
+
 struct Half {
-  using Tensor = at::Tensor;
-  struct Vector {};
-  struct Scalar {};
+  using Tensor = HalfRows;
   struct Norm {
     double epsilon;
 
-    Tensor operator()(const Tensor& x) const {
-      return at::layer_norm(x.to(at::kFloat), {x.size(-1)}, {}, {}, epsilon).to(at::kHalf);
+    HalfRows operator()(const HalfRows& x) const {
+      const int64_t width = x.values.size(-1);
+      return {at::layer_norm(x.values.to(at::kFloat), {width}, {}, {}, epsilon).to(at::kHalf)};
     }
-    std::tuple<Tensor, Tensor> add_both(const Tensor& x, const Tensor& d, const Tensor& f,
-                                        double eta) const {
-      return {(*this)(x + f), d + f * eta};
+    std::tuple<HalfRows, HalfRows> add_both(const HalfRows& x, const HalfRows& d, const HalfRows& f,
+                                            double eta) const {
+      return {(*this)(add(x, 1, f)), add(d, eta, f)};
     }
   };
-  Norm norm(const std::string&, double epsilon) const { return {epsilon}; }
-
-  friend Tensor scale(const Tensor& x, double c) { return x * c; }
+  Norm norm(const std::string& /*name*/, double epsilon) const { return {epsilon}; }
 };
 
-Half::Tensor scale(const at::Tensor& x, double c) { return x * c; }
-Half::Tensor add(const at::Tensor& x, double c, const at::Tensor& f) { return x + f * c; }
-
-namespace {
-
-// Every block gives the largest numbers float16 has, always of the same sign in a column.
+// Every block gives nearly the largest number float16 has, of the same sign in a column; x, which
+// is normalised, can still be added to it.
 class LoudBlocks : public schemes::Blocks<Half> {
  public:
   using Blocks::Blocks;
-  at::Tensor operator()(int, const at::Tensor& x) const override {
-    return at::where(at::arange(x.size(-1)) % 2 == 0, at::full_like(x, 65504),
-                     at::full_like(x, -65504));
+  HalfRows operator()(int /*k*/, const HalfRows& x) const override {
+    const at::Tensor sign = (at::arange(x.values.size(-1)) % 2 * 2 - 1).to(at::kHalf);
+    return {at::ones_like(x.values) * sign * 65000};
   }
 };
 
@@ -53,8 +54,8 @@ at::Tensor run(const model::Config& config, schemes::Side side, double eta) {
   options.eta = eta;
   const schemes::ResiDual<Half> scheme(half, stack, options);
   const LoudBlocks blocks(stack.blocks(), stack.blocks_per_layer);
-  const at::Tensor x = blocks(0, at::zeros({3, 8}, at::kHalf));
-  return scheme.forward(x, blocks);
+  const HalfRows embedded{at::ones({3, 8}, at::kHalf)};
+  return scheme.forward(embedded, blocks).values;
 }
 
 TEST(HalfDualStream, OverflowsWithoutEtaAndNotWithTheAutomaticOne) {

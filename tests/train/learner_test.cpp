@@ -53,6 +53,31 @@ TrainConfig fairseq_settings(const model::Config& model) {
   return config;
 }
 
+// Keys' biases shift all of a query's scores alike: their gradient is zero but for rounding, which
+// Adam makes as large as any other. They may go anywhere.
+bool is_key_bias(const model::Parameter& parameter, int64_t element) {
+  if (parameter.shape.size() != 1) return false;
+  int64_t end = 0;
+  for (const auto& part : parameter.parts) {
+    end += part.rows;
+    if (element < end) return part.role == schemes::Role::key;
+  }
+  return false;
+}
+
+void expect_values(const nn::Parameters& parameters, const std::vector<Tensor>& wanted) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Tensor got = parameters[i].detach().flatten(), want = wanted[i].flatten();
+    for (int64_t j = 0; j < want.numel(); ++j) {
+      if (is_key_bias(parameters.list()[i], j)) continue;
+      difference += std::pow(got[j].item<double>() - want[j].item<double>(), 2);
+      size += std::pow(want[j].item<double>(), 2);
+    }
+  }
+  EXPECT_LT(std::sqrt(difference / size), 1e-4);
+}
+
 class Fairseq : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(Fairseq, ThirtyUpdatesFollowTheAuthorsCode) {
@@ -76,21 +101,13 @@ TEST_P(Fairseq, ThirtyUpdatesFollowTheAuthorsCode) {
                 losses[t].item<double>(), 1e-4)
         << t;
   }
-  const std::vector<float> wanted = packed(fixture.parameters("train.param."));
-  const std::vector<float> got = learner.values();
-  ASSERT_EQ(got.size(), wanted.size());
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    difference += std::pow(got[i] - wanted[i], 2);
-    size += std::pow(wanted[i], 2);
-  }
-  EXPECT_LT(std::sqrt(difference / size), 2e-4);
+  expect_values(learner.parameters(), fixture.parameters("train.param."));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Schemes, Fairseq,
-    testing::Combine(testing::Values("post-ln", "pre-ln", "resi-dual", "resi-dual-eta"),
-                     testing::Values(1, 3)));
+INSTANTIATE_TEST_SUITE_P(Schemes, Fairseq,
+                         testing::Combine(testing::Values("post-ln", "pre-ln", "resi-dual",
+                                                          "resi-dual-eta"),
+                                          testing::Values(1, 3)));
 
 class Learning : public testing::Test {
  protected:

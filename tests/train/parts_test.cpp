@@ -100,25 +100,26 @@ TEST(Validation, CountsThoseWithoutStrictGainAndPrefersTheNewestOfEqualOnes) {
     state.update = update;
     return note_validation(state, Metric::loss, loss, 2);
   };
-  EXPECT_TRUE(validate(1, 5));
-  EXPECT_TRUE(validate(2, 4));
+  EXPECT_EQ(validate(1, 5), Rank::best);
+  EXPECT_EQ(validate(2, 4), Rank::best);
   EXPECT_EQ(state.validations_without_gain, 0);
-  EXPECT_TRUE(validate(3, 4));  // as good: the newest is the best, but it is no gain
+  EXPECT_EQ(validate(3, 4), Rank::best);  // as good: the newest is the best, but it is no gain
   EXPECT_EQ(state.validations_without_gain, 1);
-  EXPECT_FALSE(validate(4, 4.5));
+  EXPECT_EQ(validate(4, 4.5), Rank::none);
   EXPECT_EQ(state.validations_without_gain, 2);
   ASSERT_EQ(state.best.size(), 2u);
   EXPECT_EQ(state.best[0].update, 3);
   EXPECT_EQ(state.best[1].update, 2);
-  EXPECT_TRUE(validate(5, 3.9));
+  EXPECT_EQ(validate(5, 3.9), Rank::best);
   EXPECT_EQ(state.validations_without_gain, 0);
+  EXPECT_EQ(validate(6, 3.95), Rank::kept);
 }
 
 TEST(Validation, HigherBleuIsBetter) {
   State state;
-  EXPECT_TRUE(note_validation(state, Metric::bleu, 20, 1));
-  EXPECT_FALSE(note_validation(state, Metric::bleu, 19, 1));
-  EXPECT_TRUE(note_validation(state, Metric::bleu, 21, 1));
+  EXPECT_EQ(note_validation(state, Metric::bleu, 20, 1), Rank::best);
+  EXPECT_EQ(note_validation(state, Metric::bleu, 19, 1), Rank::none);
+  EXPECT_EQ(note_validation(state, Metric::bleu, 21, 1), Rank::best);
 }
 
 TEST(Averages, AreInBits) {
@@ -145,12 +146,12 @@ TEST(Memory, IsRefusedWithAdvice) {
     }
     return "";
   };
-  EXPECT_THAT(error(need.total() - 1), HasSubstr("lower batch.max_tokens from 4096"));
+  EXPECT_THAT(error(need.total() - 1), HasSubstr("lower batch.pass_tokens from 1024"));
   EXPECT_THAT(error(need.parameters), HasSubstr("lower train.workers, or take a smaller model"));
 
-  TrainConfig twice = config;
-  twice.batch.max_tokens *= 2;
-  EXPECT_EQ(estimate_memory(twice).activations, 2 * need.activations);
+  TrainConfig whole = config;  // shares of 2048 tokens at once instead of 1024
+  whole.batch.pass_tokens = 0;
+  EXPECT_GT(estimate_memory(whole).activations, 1.5 * static_cast<double>(need.activations));
   EXPECT_GT(available_memory(), 0);
 }
 

@@ -52,6 +52,7 @@ class ReverseTask {
     c.schedule.warmup = 20;
     c.train.max_updates = 60;
     c.train.workers = 2;
+    c.validate.every_epochs = 3;
     c.checkpoint.every_updates = 10;
     c.log.every_updates = 7;
     return c;

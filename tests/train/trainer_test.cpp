@@ -74,14 +74,16 @@ class Runs : public testing::Test {
 TEST_F(Runs, LearnToReverse) {
   TrainConfig config = task().config();
   config.dropout = {.residual = 0, .attention = 0, .activation = 0};
-  config.train.max_updates = 150;
+  config.loss.label_smoothing = 0;
+  config.train.max_updates = 200;
   config.schedule.peak = 1e-2;
+  config.checkpoint.every_updates = 100;
   auto run = create(config, path("run"));
   Trainer trainer(run);
   const StopSignals signals;
   EXPECT_EQ(trainer.run(signals), End::finished);
-  EXPECT_EQ(trainer.state().update, 150);
-  EXPECT_LT(trainer.state().best[0].value, 2.5);  // bits; 12 letters are 3.6
+  EXPECT_EQ(trainer.state().update, 200);
+  EXPECT_LT(trainer.state().best[0].value, 3);  // bits; to guess one of 12 letters takes 3.6
   EXPECT_TRUE(fs::exists(path("run") / "best" / "model.safetensors"));
   const auto model = model::Directory::open(path("run"));
   EXPECT_EQ(model.description().update, trainer.state().best[0].update);
@@ -103,7 +105,7 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
     const auto result = shell(arguments, fmt::format("timeout -s KILL {:.3f}", instant));
     kills += result.exit_code == 137 ? 1 : 0;
     arguments = fs::exists(path("killed") / kRunConfig) ? resume(path("killed"))
-                                                       : start(config, path("killed"));
+                                                        : start(config, path("killed"));
   }
   EXPECT_GT(kills, 0);
   const auto last = shell(arguments, "nice");  // another scheduling, the same bits
@@ -115,10 +117,10 @@ TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
   TrainConfig config = task().config();
   config.train.max_updates = 100;
   ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
-  const auto interrupted = test::run(
-      "residual-train train " + start(config, path("interrupted")) + " &\n" +
-      "until [ -s " + (path("interrupted") / "metrics.jsonl").string() + " ]; do sleep 0.01; done\n" +
-      "kill -INT $!; wait $!");
+  const auto interrupted =
+      test::run("residual-train train " + start(config, path("interrupted")) + " &\n" +
+                "until [ -s " + (path("interrupted") / "metrics.jsonl").string() +
+                " ]; do sleep 0.01; done\n" + "kill -INT $!; wait $!");
   EXPECT_EQ(interrupted.exit_code, 130);
   EXPECT_THAT(interrupted.error, HasSubstr("residual train --resume -o"));
   const auto resumed = shell("--threads 1 " + resume(path("interrupted")));
@@ -135,8 +137,7 @@ TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
   const auto resumed = shell(resume(path("damaged")) + " --set train.max_updates=60");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
   EXPECT_THAT(resumed.error, HasSubstr("trying the one before"));
-  EXPECT_TRUE(read_file(newest(path("whole"))).substr(8192) ==
-              read_file(newest(path("damaged"))).substr(8192));
+  expect_same_end(path("whole"), path("damaged"));
 }
 
 // A disk that is full from the n-th rename of a checkpoint on.
