@@ -31,8 +31,56 @@ fs::path resolve_run(const fs::path& path) {
 
 // Scales that int8 weights come with: one per row.
 bool is_scale_of_known(const std::string& name, const std::set<std::string>& known) {
-  constexpr std::string_view suffix = ".scale";
+  const std::string_view suffix = kScale;
   return name.ends_with(suffix) && known.contains(name.substr(0, name.size() - suffix.size()));
+}
+
+// What is wrong with how a parameter's numbers are stored: floating point, or int8 for matrices.
+std::string storage_problem(const SafeTensors& weights, const TensorView& tensor) {
+  const Dtype type = tensor.dtype;
+  const bool floating =
+      type == Dtype::f32 || type == Dtype::f16 || type == Dtype::bf16 || type == Dtype::f64;
+  if (floating) return "";
+  const std::string scale = tensor.name + kScale;
+  if (type != Dtype::i8 || tensor.shape.size() != 2) {
+    return fmt::format("{} is {}, expected floating-point numbers", tensor.name, name_of(type));
+  }
+  if (!weights.contains(scale)) return fmt::format("{} is I8 but has no {}", tensor.name, scale);
+  const TensorView& found = weights.at(scale);
+  const bool right = found.dtype == Dtype::f32 && found.shape == std::vector{tensor.shape[0]};
+  return right ? ""
+               : fmt::format("{} is {} [{}], expected F32 [{}]: one for each row", scale,
+                             name_of(found.dtype), fmt::join(found.shape, ", "), tensor.shape[0]);
+}
+
+bool is_file_of_bundle(const TensorView& tensor) {
+  return tensor.name.starts_with(kBundledFile) && tensor.dtype == Dtype::u8 &&
+         tensor.shape.size() == 1;
+}
+
+std::vector<std::string> list_text_files(
+    const Description& d, const std::function<bool(const std::string&)>& exists,
+    const std::function<text::Segmenter(const std::string&)>& segmenter_of) {
+  std::set<std::string> files = {d.source_vocabulary, d.target_vocabulary};
+  for (const auto& direction : d.directions) {
+    for (const auto& language : {direction.source, direction.target}) {
+      const std::string settings = segmentation_file(language);
+      if (!exists(settings)) continue;
+      files.insert(settings);
+      const auto segmenter = segmenter_of(language);
+      if (!segmenter.options().model.empty()) files.insert(segmenter.options().model);
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+// What a directory's config.toml says when a model is written now.
+std::string config_text(const Description& description) {
+  Description written = description;
+  written.format = kFormat;
+  written.residual = version();
+  written.commit = commit();
+  return to_toml(written);
 }
 
 }  // namespace
@@ -56,17 +104,9 @@ void fields(ConfigVisitor& visit, Description& d) {
 }
 
 std::vector<std::string> text_files(const Description& d, const fs::path& directory) {
-  std::set<std::string> files = {d.source_vocabulary, d.target_vocabulary};
-  for (const auto& direction : d.directions) {
-    for (const auto& language : {direction.source, direction.target}) {
-      const std::string settings = segmentation_file(language);
-      if (!fs::exists(directory / settings)) continue;
-      files.insert(settings);
-      const auto segmenter = text::Segmenter::load(directory, language);
-      if (!segmenter.options().model.empty()) files.insert(segmenter.options().model);
-    }
-  }
-  return {files.begin(), files.end()};
+  return list_text_files(
+      d, [&](const std::string& file) { return fs::exists(directory / file); },
+      [&](const std::string& language) { return text::Segmenter::load(directory, language); });
 }
 
 std::vector<std::string> weight_problems(const SafeTensors& weights, const Config& config) {
@@ -83,10 +123,13 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
     } else if (const auto& found = weights.at(p.name); found.shape != p.shape) {
       add(fmt::format("{} has shape [{}], config.toml makes it [{}]", p.name,
                       fmt::join(found.shape, ", "), fmt::join(p.shape, ", ")));
+    } else if (const auto problem = storage_problem(weights, found); !problem.empty()) {
+      add(problem);
     }
   }
   for (const auto& [name, view] : weights.tensors()) {
     if (known.contains(name) || is_scale_of_known(name, known)) continue;
+    if (is_file_of_bundle(view)) continue;
     add(fmt::format("has a tensor {}, which a {} model has not", name, scheme));
   }
   return problems;
@@ -97,29 +140,62 @@ void check_weights(const SafeTensors& weights, const Config& config) {
   if (!problems.empty()) throw Error(problems.front());
 }
 
+Directory::Directory(fs::path path, bool is_bundle)
+    : path_(std::move(path)),
+      is_bundle_(is_bundle),
+      weights_(SafeTensors::open(is_bundle ? path_ : path_ / kWeightsFile)) {
+  read_description();
+  check_weights(weights_, description_.model);
+}
+
 Directory Directory::open(const fs::path& given) {
-  const fs::path path = resolve_run(given);
-  Description description;
-  read_config(path / kConfigFile, description);
-  require(description.format == kFormat,
-          "{}: is of format {}, this version reads format {}; it was written by ResiDual {}",
-          (path / kConfigFile).string(), description.format, kFormat, description.residual);
+  const bool is_bundle = fs::is_regular_file(given);
+  return {is_bundle ? given : resolve_run(given), is_bundle};
+}
+
+void Directory::read_description() {
+  const std::string name = (path_ / kConfigFile).string();
+  require(!is_bundle_ || contains(kConfigFile),
+          "{}: is not a model in one file (it has no tensor {}{}); `residual export --to bundle` "
+          "makes one, `--average` takes checkpoints",
+          path_.string(), kBundledFile, kConfigFile);
+  read_toml(read(kConfigFile), name, [&](ConfigVisitor& visit) { fields(visit, description_); });
+  require(description_.format == kFormat,
+          "{}: is of format {}, this version reads format {}; it was written by ResiDual {}", name,
+          description_.format, kFormat, description_.residual);
   try {
-    check(description.model);
+    check(description_.model);
   } catch (const Error& error) {
-    fail("{}: {}", (path / kConfigFile).string(), error.what());
+    fail("{}: {}", name, error.what());
   }
-  SafeTensors weights = SafeTensors::open(path / kWeightsFile);
-  check_weights(weights, description.model);
-  return {path, std::move(description), std::move(weights)};
+}
+
+bool Directory::contains(const std::string& file) const {
+  return is_bundle_ ? weights_.contains(kBundledFile + file) : fs::exists(path_ / file);
+}
+
+std::string Directory::read(const std::string& file) const {
+  if (!is_bundle_) return read_file(path_ / file);
+  const TensorView& tensor = weights_.at(kBundledFile + file);
+  require(is_file_of_bundle(tensor), "{}: {} is not a row of bytes (U8)", path_.string(),
+          tensor.name);
+  return std::string(tensor.bytes);
+}
+
+std::vector<std::string> Directory::text_files() const {
+  return list_text_files(
+      description_, [&](const std::string& file) { return contains(file); },
+      [&](const std::string& language) { return segmenter(language); });
 }
 
 text::Vocabulary Directory::source_vocabulary() const {
-  return text::Vocabulary::load(path_ / description_.source_vocabulary);
+  const std::string& file = description_.source_vocabulary;
+  return text::Vocabulary::parse(read(file), (path_ / file).string());
 }
 
 text::Vocabulary Directory::target_vocabulary() const {
-  return text::Vocabulary::load(path_ / description_.target_vocabulary);
+  const std::string& file = description_.target_vocabulary;
+  return text::Vocabulary::parse(read(file), (path_ / file).string());
 }
 
 const Direction& Directory::direction(const std::string& source, const std::string& target) const {
@@ -142,7 +218,8 @@ const Direction& Directory::direction(const std::string& source, const std::stri
 }
 
 text::Segmenter Directory::segmenter(const std::string& language) const {
-  return text::Segmenter::load(path_, language);
+  return text::Segmenter::load([this](const std::string& file) { return read(file); },
+                               path_.string(), language);
 }
 
 void write_directory(const fs::path& path, const Description& description,
@@ -161,13 +238,20 @@ void write_directory(const fs::path& path, const Description& description,
                      const std::function<void(const fs::path&)>& add_text, FileSystem& system) {
   AtomicDirectory directory(path, /*replace=*/true, kWeightsFile, system);
   add_text(directory.path());
-  Description written = description;
-  written.format = kFormat;
-  written.residual = version();
-  written.commit = commit();
-  replace_file(directory.path() / kConfigFile, to_toml(written), system);
+  replace_file(directory.path() / kConfigFile, config_text(description), system);
   write_safetensors(directory.path() / kWeightsFile, weights, {{"format", "residual"}}, system);
   directory.commit();
+}
+
+void write_bundle(const fs::path& path, const Description& description,
+                  std::vector<TensorBytes> weights, const Directory& model) {
+  std::map<std::string, std::string> files = {{kConfigFile, config_text(description)}};
+  for (const auto& file : model.text_files()) files[file] = model.read(file);
+  for (const auto& [name, content] : files) {
+    weights.push_back(
+        {kBundledFile + name, Dtype::u8, {static_cast<int64_t>(content.size())}, content});
+  }
+  write_safetensors(path, std::move(weights), {{"format", "residual bundle 1"}});
 }
 
 }  // namespace residual::model

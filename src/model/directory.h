@@ -15,10 +15,16 @@
 //   config.toml         Description: architecture, directions, names of the files below
 //   model.safetensors   parameters under the names of parameters.h
 //   vocabularies, segmentation.<language>.toml and the codes they name: as in a prepared corpus
+//
+// A bundle is the same in one safetensors file: the other files are tensors of bytes in it, each
+// called "file/" and its name.
 namespace residual::model {
 
 inline constexpr const char* kConfigFile = "config.toml";
 inline constexpr const char* kWeightsFile = "model.safetensors";
+inline constexpr const char* kBundledFile = "file/";
+// An int8 matrix "x.weight" comes with "x.weight.scale", one float32 for each row.
+inline constexpr const char* kScale = ".scale";
 
 // What the model can translate. `source_tag` is the symbol to put before each source, if any.
 struct Direction {
@@ -43,11 +49,12 @@ void fields(ConfigVisitor& visit, Description& description);
 // The files of text processing that a model of this description needs, by name.
 std::vector<std::string> text_files(const Description& description, const fs::path& directory);
 
-// An open model directory. Opening reads the text files and maps the weights.
+// An open model directory, or bundle. Opening reads config.toml and maps the weights.
 class Directory {
  public:
-  // A run directory stands for its best model, or its last. Errors name what is missing or wrong:
-  // an unknown format, a tensor that is absent, has another shape or should not be there.
+  // A run directory stands for its best model, or its last; a file is a bundle. Errors name what is
+  // missing or wrong: an unknown format, a tensor that is absent, has another shape or should not
+  // be there.
   static Directory open(const fs::path& path);
 
   const fs::path& path() const { return path_; }
@@ -60,15 +67,20 @@ class Directory {
   const Direction& direction(const std::string& source, const std::string& target) const;
   text::Segmenter segmenter(const std::string& language) const;
 
+  // Files of text processing, by name, and their contents.
+  std::vector<std::string> text_files() const;
+  std::string read(const std::string& file) const;
+  bool contains(const std::string& file) const;
+  bool is_bundle() const { return is_bundle_; }
+
  private:
-  Directory(fs::path path, Description description, SafeTensors weights)
-      : path_(std::move(path)),
-        description_(std::move(description)),
-        weights_(std::move(weights)) {}
+  Directory(fs::path path, bool is_bundle);
+  void read_description();
 
   fs::path path_;
-  Description description_;
+  bool is_bundle_;
   SafeTensors weights_;
+  Description description_;
 };
 
 // How the tensors differ from the parameters of the configuration: those that are missing, have
@@ -87,5 +99,9 @@ void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights,
                      const std::function<void(const fs::path&)>& add_text,
                      FileSystem& system = FileSystem::real());
+
+// Writes a bundle with the text files of `model`.
+void write_bundle(const fs::path& path, const Description& description,
+                  std::vector<TensorBytes> weights, const Directory& model);
 
 }  // namespace residual::model

@@ -22,27 +22,6 @@ namespace {
 // Large enough that a block's work dwarfs handing it over, small enough for the caches.
 constexpr size_t kReadBytes = 256 << 10;
 
-// Where transformed lines go: standard output at once, or a file that appears when complete.
-class Output {
- public:
-  explicit Output(const fs::path& path) {
-    if (path != "-") file_ = std::make_unique<AtomicFile>(path);
-  }
-  void write(std::string_view bytes) {
-    if (file_) {
-      file_->write(bytes);
-    } else {
-      FileSystem::real().write(STDOUT_FILENO, "standard output", bytes);
-    }
-  }
-  void commit() {
-    if (file_) file_->commit();
-  }
-
- private:
-  std::unique_ptr<AtomicFile> file_;
-};
-
 struct Transformed {
   std::string text;
   uint64_t bytes_read;
@@ -136,6 +115,34 @@ std::optional<LineBlock> LineReader::block(std::string bytes) {
   return out;
 }
 
+std::optional<std::string> LineCursor::next() {
+  while (!block_ || at_ == block_->bytes.size()) {
+    block_ = reader_.next();
+    at_ = 0;
+    if (!block_) return std::nullopt;
+  }
+  const size_t end = block_->bytes.find('\n', at_);
+  std::string line = block_->bytes.substr(at_, end - at_);
+  at_ = end + 1;
+  return line;
+}
+
+LineWriter::LineWriter(const fs::path& path) {
+  if (path != "-") file_ = std::make_unique<AtomicFile>(path);
+}
+
+void LineWriter::write(std::string_view bytes) {
+  if (file_) {
+    file_->write(bytes);
+  } else {
+    FileSystem::real().write(STDOUT_FILENO, "standard output", bytes);
+  }
+}
+
+void LineWriter::commit() {
+  if (file_) file_->commit();
+}
+
 void for_each_line(const fs::path& path, Invalid invalid,
                    const std::function<void(std::string_view, uint64_t)>& body) {
   LineReader reader(path, invalid);
@@ -145,7 +152,7 @@ void for_each_line(const fs::path& path, Invalid invalid,
 void transform_lines(const TransformLines& files,
                      const std::function<LineTransform()>& make_transform) {
   LineReader reader(files.input, files.invalid);
-  Output output(files.output);
+  LineWriter output(files.output);
   std::optional<Progress> progress;
   if (!files.progress.empty() && reader.size() > 0) {
     progress.emplace(files.progress, reader.size(), "bytes");

@@ -55,6 +55,36 @@ class LineReader {
   bool ended_ = false;
 };
 
+// The lines of a file one at a time.
+class LineCursor {
+ public:
+  explicit LineCursor(const fs::path& path, Invalid invalid = Invalid::refuse)
+      : reader_(path, invalid) {}
+
+  // Without its '\n'. Nothing at the end, or after interrupt().
+  std::optional<std::string> next();
+  void interrupt() { reader_.interrupt(); }
+
+  const std::string& name() const { return reader_.name(); }
+  uint64_t size() const { return reader_.size(); }
+
+ private:
+  LineReader reader_;
+  std::optional<LineBlock> block_;
+  size_t at_ = 0;
+};
+
+// Where lines go: to standard output ("-") at once, or to a file that appears when complete.
+class LineWriter {
+ public:
+  explicit LineWriter(const fs::path& path);
+  void write(std::string_view bytes);
+  void commit();
+
+ private:
+  std::unique_ptr<AtomicFile> file_;
+};
+
 // Calls body(line, number) for each line, without its '\n'; number is 1-based.
 void for_each_line(const fs::path& path, Invalid invalid,
                    const std::function<void(std::string_view, uint64_t)>& body);

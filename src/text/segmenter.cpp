@@ -8,9 +8,7 @@
 namespace residual::text {
 namespace {
 
-fs::path settings_file(const fs::path& directory, const std::string& side) {
-  return directory / ("segmentation." + side + ".toml");
-}
+std::string settings_file(const std::string& side) { return "segmentation." + side + ".toml"; }
 
 // A shared function object as a LineTransform.
 template <class Function>
@@ -82,9 +80,15 @@ Segmenter::Segmenter(SegmenterOptions options, std::string model, const std::str
 }
 
 Segmenter Segmenter::load(const fs::path& directory, const std::string& side) {
-  const fs::path file = settings_file(directory, side);
+  return load([&](const std::string& name) { return read_file(directory / name); },
+              directory.string(), side);
+}
+
+Segmenter Segmenter::load(const ReadFile& read, const std::string& place, const std::string& side) {
+  const fs::path file = fs::path(place) / settings_file(side);
   SegmenterOptions options;
-  read_config(file, options);
+  read_toml(read(settings_file(side)), file.string(),
+            [&](ConfigVisitor& visit) { fields(visit, options); });
   try {
     check(options);
     require(options.subwords == "none" || !options.model.empty(),
@@ -93,8 +97,8 @@ Segmenter Segmenter::load(const fs::path& directory, const std::string& side) {
     fail("{}: {}", file.string(), error.what());
   }
   if (options.subwords == "none") return Segmenter(std::move(options), "");
-  const fs::path model = directory / options.model;
-  std::string bytes = read_file(model);
+  std::string bytes = read(options.model);
+  const fs::path model = fs::path(place) / options.model;
   return Segmenter(std::move(options), std::move(bytes), model.string());
 }
 
@@ -108,7 +112,7 @@ void Segmenter::save(const fs::path& directory, const std::string& side) const {
     }
     replace_file(directory / options.model, *model_);
   }
-  replace_file(settings_file(directory, side), to_toml(options));
+  replace_file(directory / settings_file(side), to_toml(options));
 }
 
 LineTransform Segmenter::to_words() const {

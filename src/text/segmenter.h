@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ class Segmenter {
 
   // Errors name the file.
   static Segmenter load(const fs::path& directory, const std::string& side);
+  // The same with files that `read` gives by name; `place` stands before the names in errors.
+  using ReadFile = std::function<std::string(const std::string& name)>;
+  static Segmenter load(const ReadFile& read, const std::string& place, const std::string& side);
   void save(const fs::path& directory, const std::string& side) const;
 
   const SegmenterOptions& options() const { return options_; }

@@ -16,9 +16,17 @@ struct CheckpointChoice {
   std::vector<int64_t> updates;  // those of these updates
 };
 
-// Writes a model whose parameters are the mean of those of all `inputs`: model directories,
-// checkpoints and chosen checkpoints of runs, of one configuration. Checkpoints are verified.
-// Returns the description of what was written.
+struct Mean {
+  model::Description description;
+  std::vector<std::vector<float>> values;  // in the order of model::parameters()
+  fs::path text_from;                      // model directory with the text files
+};
+
+// The mean of the parameters of all `inputs`: model directories, checkpoints and chosen checkpoints
+// of runs, of one configuration. Checkpoints are verified.
+Mean mean_of(const std::vector<fs::path>& inputs, const CheckpointChoice& choice);
+
+// Writes it as a model directory. Returns the description of what was written.
 model::Description average(const std::vector<fs::path>& inputs, const CheckpointChoice& choice,
                            const fs::path& output);
 
