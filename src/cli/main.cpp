@@ -21,11 +21,15 @@ void add_commands(CLI::App& root, char** argv) {
   add_score(root);
   add_schemes(root);
   add_import_fairseq(root);
+  add_export(root);
   add_average(root);
   add_info(root);
   add_verify(root);
   add_train(root, [argv](const TrainCommand&) { run_residual_train(argv); });
   add_probe(root, [argv](const ProbeCommand&) { run_residual_train(argv); });
+  add_translate(root);
+  add_evaluate(root);
+  add_score_pairs(root);
   add_completions(root);
 }
 

@@ -1,0 +1,158 @@
+#include "cli/decoding.h"
+
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "model/parameters.h"
+#include "train/average.h"
+
+namespace residual::cli {
+namespace {
+
+using decode::Precision;
+using decode::Stop;
+
+void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
+  const std::string group = "Search";
+  const auto add = [&](const char* flag, auto& value, const char* what, const char* type = "N") {
+    return command.add_option(flag, value, what)
+        ->capture_default_str()
+        ->type_name(type)
+        ->group(group);
+  };
+  add("--beam", o.beam, "hypotheses kept per sentence; 1: greedy")->check(CLI::PositiveNumber);
+  add("--length-penalty", o.length_penalty,
+      "scores are divided by length to this power; 0: sums. fairseq's lenpen, Marian's normalize",
+      "X");
+  add("--word-penalty", o.word_penalty, "subtracted for each token before that, as in Marian", "X");
+  add("--min-length", o.min_length, "tokens before </s>, at least")->check(CLI::NonNegativeNumber);
+  command
+      .add_option_function<int64_t>(
+          "--max-length",
+          [&o](int64_t length) {
+            o.max_length_factor = 0;
+            o.max_length_offset = static_cast<double>(length);
+          },
+          "tokens before </s>, at most, however long the source is")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->group(group);
+  add("--max-length-factor", o.max_length_factor,
+      "otherwise at most this times the source's tokens ...", "X")
+      ->check(CLI::NonNegativeNumber);
+  add("--max-length-offset", o.max_length_offset, "... and so many more")
+      ->check(CLI::NonNegativeNumber);
+  add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
+      ->check(CLI::NonNegativeNumber);
+  add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");
+  command.add_flag("--forbid-unk", o.forbid_unk, "never give <unk>")->group(group);
+  add_choice<Stop>(command, "--stop", o.stop,
+                   {{"full", Stop::full}, {"bound", Stop::bound}, {"first", Stop::first}},
+                   "when a search ends: full, as many hypotheses as the beam is wide have ended; "
+                   "bound, none that lives can become better; first, n-best have ended")
+      ->group(group);
+}
+
+void add_sampling_options(CLI::App& command, decode::Sampling& o) {
+  const std::string group = "Sampling";
+  CLI::Option* sample =
+      command.add_flag("--sample", o.is_on, "draw tokens at random; --beam independent draws")
+          ->group(group);
+  const auto add = [&](const char* flag, auto& value, const char* what, const char* type) {
+    return command.add_option(flag, value, what)
+        ->needs(sample)
+        ->capture_default_str()
+        ->type_name(type)
+        ->group(group);
+  };
+  add("--top-k", o.top_k, "only from the K likeliest tokens; 0: all", "K")
+      ->check(CLI::NonNegativeNumber);
+  add("--top-p", o.top_p, "only from the fewest tokens whose probabilities sum to P", "P");
+  add("--temperature", o.temperature, "divides logits before drawing", "X")
+      ->check(CLI::PositiveNumber);
+  add("--seed", o.seed, "of the random numbers; a line's draws depend on it and the line alone",
+      "N");
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& command, ModelOptions& o) {
+  const std::string group = "Model";
+  command
+      .add_option("-m,--model", o.models,
+                  "model directory, run or bundle; given again: models that decide together")
+      ->required()
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("PATH")
+      ->group(group);
+  command
+      .add_flag("--average", o.average,
+                "one model of the mean of them instead; they may be checkpoints too, and a run "
+                "stands for all of its own")
+      ->group(group);
+  add_choice<Precision>(command, "--precision", o.translator.precision,
+                        {{"fp32", Precision::float32}, {"int8", Precision::int8}},
+                        "of the matrices: fp32 or int8; a model exported as int8 stays so")
+      ->group(group);
+  command.add_option("--from", o.translator.source, "source language, if the model has several")
+      ->type_name("LANG")
+      ->group(group);
+  command.add_option("--to", o.translator.target, "target language, if the model has several")
+      ->type_name("LANG")
+      ->group(group);
+  command
+      .add_flag("--pieces", o.translator.pieces,
+                "lines are segmented already: pieces between spaces, in and out")
+      ->group(group);
+}
+
+void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
+  add_beam_options(command, o.search);
+  add_sampling_options(command, o.search.sampling);
+  const std::string group = "Batches";
+  command
+      .add_option("--batch-tokens", o.crew.batch_tokens,
+                  "source tokens that one thread works on at a time, at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--batch-sentences", o.crew.batch_sentences,
+                  "sentences that one thread works on at a time, at most; 0: by the beam")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+}
+
+std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
+  if (!o.average) return std::make_unique<decode::Translator>(o.models, o.translator);
+  const train::Mean mean = train::mean_of(o.models, {});
+  const model::Config& config = mean.description.model;
+  const auto list = model::parameters(config);
+  std::map<std::string, std::span<const float>> values;
+  for (size_t i = 0; i < list.size(); ++i) values[list[i].name] = mean.values[i];
+  const std::vector<std::shared_ptr<const model::Directory>> directories = {
+      std::make_shared<model::Directory>(model::Directory::open(mean.text_from))};
+  return std::make_unique<decode::Translator>(
+      std::vector{decode::copy_weights(config, values, o.translator.precision)},
+      decode::TextTools::of(directories, o.translator), o.translator);
+}
+
+std::string json_line(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+double rounded(double x) { return std::round(x * 1e6) / 1e6; }
+
+nlohmann::ordered_json rounded(const std::vector<float>& values) {
+  auto out = nlohmann::ordered_json::array();
+  for (const float x : values) out.push_back(rounded(static_cast<double>(x)));
+  return out;
+}
+
+}  // namespace residual::cli

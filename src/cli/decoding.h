@@ -1,0 +1,56 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decode/translator.h"
+
+// What the commands that run a model have in common.
+namespace residual::cli {
+
+struct ModelOptions {
+  std::vector<fs::path> models;
+  bool average = false;  // the models' mean instead of their joint decision
+  decode::TranslatorOptions translator;
+};
+
+// --model, --average, --precision, --from, --to, --pieces.
+void add_model_options(CLI::App& command, ModelOptions& options);
+// The search, sampling and batches.
+void add_search_options(CLI::App& command, decode::TranslatorOptions& options);
+
+std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
+
+// An object on a line of its own. Bytes that are not UTF-8 become U+FFFD.
+std::string json_line(const nlohmann::ordered_json& object);
+// To six decimals, which is what float32 sums are good for.
+double rounded(double x);
+nlohmann::ordered_json rounded(const std::vector<float>& values);
+
+// An option that takes one of several names, each standing for a value.
+template <class Value>
+CLI::Option* add_choice(CLI::App& command, const std::string& flag, Value& value,
+                        const std::vector<std::pair<std::string, Value>>& names,
+                        const std::string& what) {
+  std::vector<std::string> known;
+  std::string chosen;
+  for (const auto& [name, each] : names) {
+    known.push_back(name);
+    if (each == value) chosen = name;
+  }
+  const auto set = [&value, names](const std::string& given) {
+    for (const auto& [name, each] : names) {
+      if (name == given) value = each;
+    }
+  };
+  return command.add_option_function<std::string>(flag, set, what)
+      ->check(CLI::IsMember(known))
+      ->default_str(chosen)
+      ->type_name("NAME");
+}
+
+}  // namespace residual::cli

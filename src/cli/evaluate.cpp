@@ -1,0 +1,232 @@
+// residual evaluate: a test set's translation, its scores and its speed in one go.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/decoding.h"
+#include "data/prepared.h"
+#include "metrics/bleu.h"
+#include "metrics/chrf.h"
+#include "metrics/read.h"
+#include "metrics/report.h"
+#include "metrics/ter.h"
+
+namespace residual::cli {
+namespace {
+
+using metrics::Lines;
+using nlohmann::ordered_json;
+
+struct Options {
+  ModelOptions model;
+  fs::path data;
+  std::string split = "test";
+  fs::path source;
+  std::vector<fs::path> references;
+  text::Invalid invalid = text::Invalid::refuse;
+  std::string tokenizer = "13a";
+  bool lowercase = false;
+  fs::path output;
+  metrics::ReportOptions report;
+};
+
+struct Result {
+  Lines translations;
+  uint64_t source_tokens = 0, tokens = 0;  // with </s>
+  double load_seconds = 0, seconds = 0;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The one corpus of the split that has the languages asked for; its files become the test set, its
+// languages the direction.
+void take_prepared(Options& o) {
+  const data::Manifest manifest = data::load_manifest(o.data);
+  const auto& [from, to] = std::tie(o.model.translator.source, o.model.translator.target);
+  std::vector<const data::PreparedCorpus*> found;
+  std::vector<std::string> names;
+  for (const auto& corpus : manifest.corpora) {
+    const bool fits =
+        (from.empty() || corpus.source == from) && (to.empty() || corpus.target == to);
+    if (corpus.split != o.split || !fits) continue;
+    found.push_back(&corpus);
+    names.push_back(corpus.source + "-" + corpus.target);
+  }
+  require(!found.empty(), "{}: has no {} corpus for these languages; `residual info` lists them",
+          o.data.string(), o.split);
+  require(found.size() == 1, "{}: has {} corpora for {}; choose one with --from and --to",
+          o.data.string(), o.split, fmt::join(names, ", "));
+  o.model.translator.source = found[0]->source;
+  o.model.translator.target = found[0]->target;
+  o.source = o.data / found[0]->source_text;
+  o.references = {o.data / found[0]->target_text};
+}
+
+Result translate(const Options& o, const Lines& lines) {
+  Result result;
+  const auto start = std::chrono::steady_clock::now();
+  const auto translator = load_translator(o.model);
+  result.load_seconds = seconds_since(start);
+  Progress progress("translate", lines.size(), "lines");
+  size_t at = 0;
+  const auto next = [&]() -> std::optional<decode::SourceLine> {
+    if (at == lines.size()) return std::nullopt;
+    return decode::SourceLine{lines[at++], ""};
+  };
+  const auto deliver = [&](const decode::Translation& translation) {
+    const auto& best = translation.outputs.front();
+    result.translations.push_back(best.text);
+    result.source_tokens += translation.source_pieces.size() + 1;
+    result.tokens += best.tokens.size() + 1;
+    progress.add();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  translator->translate({.next = next, .deliver = deliver});
+  result.seconds = seconds_since(begin);
+  progress.finish();
+  return result;
+}
+
+std::vector<metrics::ScoreReport> score(const Options& o, const Lines& translations,
+                                        const metrics::References& references) {
+  const metrics::Bleu bleu(
+      {.tokenizer = metrics::tokenizer_named(o.tokenizer), .lowercase = o.lowercase});
+  const metrics::Chrf chrf({.lowercase = o.lowercase});
+  const metrics::Ter ter;
+  std::vector<metrics::ScoreReport> reports;
+  for (const metrics::Metric* metric :
+       {static_cast<const metrics::Metric*>(&bleu), static_cast<const metrics::Metric*>(&chrf),
+        static_cast<const metrics::Metric*>(&ter)}) {
+    const auto sums = metric->statistics(translations, references).sum();
+    reports.push_back({metric->name(), metric->score(sums), metric->details(sums),
+                       metric->signature(references.size())});
+  }
+  return reports;
+}
+
+void print(const Result& r, const std::vector<metrics::ScoreReport>& reports,
+           const metrics::ReportOptions& options) {
+  const auto n = static_cast<double>(r.translations.size());
+  const std::string scores = metrics::format_scores(reports, options);
+  if (options.json) {
+    const ordered_json out = {{"scores", ordered_json::parse(scores)},
+                              {"sentences", r.translations.size()},
+                              {"source_tokens", r.source_tokens},
+                              {"tokens", r.tokens},
+                              {"load_seconds", r.load_seconds},
+                              {"seconds", r.seconds},
+                              {"sentences_per_second", n / r.seconds},
+                              {"tokens_per_second", static_cast<double>(r.tokens) / r.seconds}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  fmt::print("{}", scores);
+  if (!scores.ends_with('\n')) fmt::print("\n");
+  fmt::print(
+      "{} sentences, {} tokens in {:.2f} s: {:.1f} sentences/s, {:.0f} tokens/s; loaded in {:.2f} "
+      "s\n",
+      format_count(r.translations.size()), format_count(r.tokens), r.seconds, n / r.seconds,
+      static_cast<double>(r.tokens) / r.seconds, r.load_seconds);
+}
+
+void run(Options o) {
+  const bool files = !o.source.empty() && !o.references.empty();
+  if (o.data.empty() && !files) {
+    throw CLI::RequiredError("--data, or --source and --reference,");
+  }
+  if (!o.data.empty()) take_prepared(o);
+  const Lines sources = metrics::read_lines(o.source, o.invalid);
+  metrics::References references;
+  for (const auto& path : o.references) {
+    references.push_back(metrics::read_lines(path, o.invalid));
+    require(references.back().size() == sources.size(),
+            "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
+            o.source.string(), sources.size(), path.string(), references.back().size());
+  }
+  const Result result = translate(o, sources);
+  if (!o.output.empty()) {
+    std::string text;
+    for (const auto& line : result.translations) text += line + "\n";
+    write_result(o.output, text);
+  }
+  print(result, score(o, result.translations, references), o.report);
+}
+
+void add_test_set_options(CLI::App& command, Options& o) {
+  const std::string group = "Test set";
+  CLI::Option* data =
+      command.add_option("--data", o.data, "prepared corpus whose raw test text is translated")
+          ->type_name("DIR")
+          ->group(group);
+  command.add_option("--split", o.split, "test or dev of it")
+      ->needs(data)
+      ->check(CLI::IsMember({"test", "dev"}))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group(group);
+  command.add_option("-s,--source", o.source, "source lines, instead of --data")
+      ->excludes(data)
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("-r,--ref,--reference", o.references,
+                  "their translations; given again for more of them")
+      ->excludes(data)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--replace-invalid", [&o] { o.invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group(group);
+}
+
+void add_score_options(CLI::App& command, Options& o) {
+  const std::string group = "Scores and output";
+  command.add_option("--tokenize", o.tokenizer, "BLEU's words: none, 13a, intl, char or zh")
+      ->check(CLI::IsMember(metrics::tokenizer_names()))
+      ->capture_default_str()
+      ->type_name("NAME")
+      ->group(group);
+  command.add_flag("--lowercase", o.lowercase, "ignore case in BLEU and chrF; TER does anyway")
+      ->group(group);
+  command.add_option("-w,--width", o.report.width, "digits after the point")
+      ->check(CLI::Range(0, 15))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command.add_flag("--json", o.report.json, "as JSON")->group(group);
+  command.add_option("-o,--output", o.output, "also keep the translations")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "evaluate", "Translate a test set and print BLEU, chrF, TER and the speed",
+      {"residual evaluate --model runs/iwslt14 --data prepared/iwslt14",
+       "residual evaluate --model models/de-en --source test.de --reference test.en",
+       "# what int8 costs",
+       "residual evaluate --model models/de-en --precision int8 -s test.de -r test.en"});
+  auto options = std::make_shared<Options>();
+  add_model_options(*command, options->model);
+  add_test_set_options(*command, *options);
+  add_search_options(*command, options->model.translator);
+  add_score_options(*command, *options);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

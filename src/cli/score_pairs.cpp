@@ -1,0 +1,124 @@
+// residual score-pairs: how likely a model finds given translations.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/decoding.h"
+
+namespace residual::cli {
+namespace {
+
+using decode::ScoredLine;
+using nlohmann::ordered_json;
+
+struct Options {
+  ModelOptions model;
+  fs::path source, target, output = "-";
+  text::Invalid invalid = text::Invalid::refuse;
+  bool per_token = false;
+  bool json = false;
+};
+
+constexpr size_t kPairs = 4096;  // in memory at a time: several batches for every thread
+
+// The next lines of both files, fewer than kPairs at the end.
+struct Pairs {
+  std::vector<std::string> sources, targets;
+};
+
+Pairs next_pairs(text::LineCursor& sources, text::LineCursor& targets, uint64_t before) {
+  Pairs pairs;
+  while (pairs.sources.size() < kPairs) {
+    auto source = sources.next(), target = targets.next();
+    require(source.has_value() == target.has_value(),
+            "{} has {} lines, {} has more; they must be parallel, line by line",
+            source ? targets.name() : sources.name(), before + pairs.sources.size(),
+            source ? sources.name() : targets.name());
+    if (!source) break;
+    pairs.sources.push_back(std::move(*source));
+    pairs.targets.push_back(std::move(*target));
+  }
+  return pairs;
+}
+
+double mean(const ScoredLine& line) {
+  return line.sum / static_cast<double>(line.log_probabilities.size());
+}
+
+std::string format(const ScoredLine& line, uint64_t number, const Options& o) {
+  if (!o.json) {
+    std::string text = fmt::format("{:.4f}\t{:.4f}", line.sum, mean(line));
+    if (o.per_token) text += fmt::format("\t{:.4f}", fmt::join(line.log_probabilities, " "));
+    return text + "\n";
+  }
+  ordered_json object = {
+      {"line", number}, {"log_probability", rounded(line.sum)}, {"per_token", rounded(mean(line))}};
+  if (o.per_token) {
+    object["pieces"] = line.pieces;
+    object["log_probabilities"] = rounded(line.log_probabilities);
+  }
+  return json_line(object);
+}
+
+void run(const Options& o) {
+  text::LineCursor sources(o.source, o.invalid), targets(o.target, o.invalid);
+  text::LineWriter output(o.output);
+  const auto translator = load_translator(o.model);
+  Progress progress("score", 0, "pairs");
+  for (uint64_t done = 0;;) {
+    const Pairs pairs = next_pairs(sources, targets, done);
+    if (pairs.sources.empty()) break;
+    std::string text;
+    for (const auto& line : translator->score(pairs.sources, pairs.targets, done + 1)) {
+      text += format(line, ++done, o);
+    }
+    output.write(text);
+    progress.add(pairs.sources.size());
+  }
+  output.commit();
+  progress.finish();
+}
+
+}  // namespace
+
+void add_score_pairs(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "score-pairs", "Give the log-probability of translations under a model",
+                  {"residual score-pairs --model models/de-en test.de test.en",
+                   "# which of two translations does the model prefer?",
+                   "residual score-pairs --model models/de-en test.de a.en > a",
+                   "residual score-pairs --model models/de-en test.de b.en | paste a - | "
+                   "awk '{print ($1 > $3 ? \"a\" : \"b\")}'"});
+  auto options = std::make_shared<Options>();
+  add_model_options(*command, options->model);
+  const std::string group = "Input and output";
+  command->add_option("source", options->source, "source lines; - is standard input")
+      ->required()
+      ->type_name("SOURCE")
+      ->group(group);
+  command->add_option("target", options->target, "a translation of each")
+      ->required()
+      ->type_name("TARGET")
+      ->group(group);
+  command->add_option("-o,--output", options->output, "where the figures go")
+      ->capture_default_str()
+      ->type_name("FILE")
+      ->group(group);
+  command->add_flag("--per-token", options->per_token, "also of each piece, </s> last")
+      ->group(group);
+  command->add_flag("--json", options->json, "a JSON object per line")->group(group);
+  command
+      ->add_flag_callback(
+          "--replace-invalid", [options] { options->invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group(group);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

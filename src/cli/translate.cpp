@@ -1,0 +1,212 @@
+// residual translate: one sentence per line in, its translation out.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/decoding.h"
+
+namespace residual::cli {
+namespace {
+
+using decode::Output;
+using decode::Translation;
+using nlohmann::ordered_json;
+
+struct Options {
+  ModelOptions model;
+  text::TransformLines files;
+  std::string prefix;
+  fs::path prefixes;
+  bool n_best = false;  // was asked for: lists with scores
+  bool json = false;
+};
+
+// The lines of the input with their prefixes. next() is called in one thread, delivered() in
+// another.
+class Input {
+ public:
+  explicit Input(const Options& o) : lines_(o.files.input, o.files.invalid), prefix_(o.prefix) {
+    if (!o.prefixes.empty()) prefixes_.emplace(o.prefixes, o.files.invalid);
+    // A bar amid the translations would spoil both.
+    const bool apart = o.files.output != "-" || ::isatty(STDOUT_FILENO) == 0;
+    if (lines_.size() > 0 && apart) progress_.emplace("translate", lines_.size(), "bytes");
+  }
+
+  std::optional<decode::SourceLine> next() {
+    auto line = lines_.next();
+    if (!line) return std::nullopt;
+    ++count_;
+    std::optional<std::string> prefix = prefix_;
+    if (prefixes_) prefix = prefixes_->next();
+    require(prefix.has_value(), "{}: has {} lines, {} has more; each needs its prefix",
+            prefixes_ ? prefixes_->name() : "", count_ - 1, lines_.name());
+    const std::lock_guard lock(mutex_);
+    on_the_way_.push_back(line->size() + 1);
+    return decode::SourceLine{std::move(*line), std::move(*prefix)};
+  }
+  void interrupt() { lines_.interrupt(); }
+
+  void delivered() {
+    const std::lock_guard lock(mutex_);
+    if (progress_) progress_->add(on_the_way_.front());
+    on_the_way_.pop_front();
+  }
+  void finish() {
+    if (progress_) progress_->finish();
+  }
+
+ private:
+  text::LineCursor lines_;
+  std::string prefix_;
+  std::optional<text::LineCursor> prefixes_;
+  uint64_t count_ = 0;
+  std::mutex mutex_;
+  std::deque<uint64_t> on_the_way_;  // bytes of the lines not delivered yet
+  std::optional<Progress> progress_;
+};
+
+double sum(const Output& output) {
+  return std::accumulate(output.log_probabilities.begin(), output.log_probabilities.end(), 0.0);
+}
+
+// For each piece the source piece it attends to most, as "source-target" counted from 0; a piece
+// that attends to </s> more than to any is left out.
+std::string alignment(const Output& output) {
+  std::string text;
+  for (size_t i = 0; i < output.attention.size(); ++i) {
+    const auto& row = output.attention[i];
+    const auto most = std::max_element(row.begin(), row.end());
+    const float end = 1 - std::accumulate(row.begin(), row.end(), 0.0F);
+    if (most == row.end() || *most < end) continue;
+    text += fmt::format("{}{}-{}", text.empty() ? "" : " ", most - row.begin(), i);
+  }
+  return text;
+}
+
+std::string format_json(const Translation& translation, uint64_t line) {
+  ordered_json all = ordered_json::array();
+  for (const Output& output : translation.outputs) {
+    ordered_json one = {{"text", output.text},
+                        {"score", rounded(output.score)},
+                        {"log_probability", rounded(sum(output))},
+                        {"pieces", output.pieces},
+                        {"log_probabilities", rounded(output.log_probabilities)}};
+    for (const auto& row : output.attention) one["attention"].push_back(rounded(row));
+    all.push_back(std::move(one));
+  }
+  return json_line(
+      {{"line", line}, {"source_pieces", translation.source_pieces}, {"translations", all}});
+}
+
+// "text", or as Moses and Marian list n-best: "0 ||| text ||| F0= sum ||| score".
+std::string format_text(const Translation& translation, uint64_t line, const Options& o) {
+  std::string text;
+  for (const Output& output : translation.outputs) {
+    if (o.n_best) text += fmt::format("{} ||| ", line - 1);
+    text += output.text;
+    if (o.model.translator.search.with_attention) text += " ||| " + alignment(output);
+    if (o.n_best) text += fmt::format(" ||| F0= {:.4f} ||| {:.4f}", sum(output), output.score);
+    text += '\n';
+  }
+  return text;
+}
+
+void run(const Options& o) {
+  Input input(o);
+  text::LineWriter output(o.files.output);
+  const auto translator = load_translator(o.model);
+  uint64_t line = 0;
+  translator->translate({.next = [&] { return input.next(); },
+                         .deliver =
+                             [&](const Translation& translation) {
+                               ++line;
+                               output.write(o.json ? format_json(translation, line)
+                                                   : format_text(translation, line, o));
+                               input.delivered();
+                             },
+                         .stop = [&] { input.interrupt(); }});
+  output.commit();
+  input.finish();
+}
+
+void add_output_options(CLI::App& command, Options& o) {
+  const std::string group = "Output";
+  command
+      .add_option_function<int64_t>(
+          "--n-best",
+          [&o](int64_t n) {
+            o.n_best = true;
+            o.model.translator.search.n_best = n;
+          },
+          "the N best of each line with their scores; at most --beam")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_flag("--alignments", o.model.translator.search.with_attention,
+                "for each piece the source piece that it attends to most")
+      ->group(group);
+  command
+      .add_option("--alignment-layer", o.model.translator.search.attention_layer,
+                  "decoder layer whose attention that is, counted from the top")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_flag("--json", o.json,
+                "a JSON object per line: translations, scores, pieces and their log-probabilities")
+      ->group(group);
+}
+
+void add_line_rules(CLI::App& command, Options& o) {
+  const std::string group = "Lines";
+  add_choice<decode::LongLines>(
+      command, "--long-lines", o.model.translator.long_lines,
+      {{"split", decode::LongLines::split}, {"refuse", decode::LongLines::refuse}},
+      "lines with more tokens than the model has positions: split at sentence ends, or refuse")
+      ->group(group);
+  CLI::Option* prefix =
+      command
+          .add_option("--prefix", o.prefix, "what every translation begins with, in whole words")
+          ->type_name("TEXT")
+          ->group(group);
+  command.add_option("--prefixes", o.prefixes, "a file with a line of it for each line")
+      ->excludes(prefix)
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_translate(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "translate", "Translate text, one sentence per line",
+      {"echo 'Guten Morgen!' | residual translate --model models/de-en",
+       "residual translate --model runs/iwslt14 test.de -o test.en --precision int8",
+       "# the five best with scores; two models that decide together",
+       "residual translate --model models/a --model models/b --n-best 5 test.de",
+       "# the mean of all checkpoints a run has kept",
+       "residual translate --model runs/iwslt14 --average test.de",
+       "# four random translations of each line",
+       "residual translate --model models/de-en --sample --top-k 10 --beam 4 --n-best 4 test.de"});
+  auto options = std::make_shared<Options>();
+  add_model_options(*command, options->model);
+  add_search_options(*command, options->model.translator);
+  add_line_rules(*command, *options);
+  add_output_options(*command, *options);
+  add_line_options(*command, options->files);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli
