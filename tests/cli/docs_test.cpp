@@ -2,7 +2,7 @@
 //
 // In a block that starts with ```sh, a line "$ command" is run by bash (a trailing backslash
 // continues it) in one directory per page, and the lines up to the next command are its standard
-// output. A line "..." stands for any lines.
+// output. A line "..." stands for any lines. Pages that mention models/reverse find it there.
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/reverse_model.h"
 #include "support/shell.h"
 
 namespace residual {
@@ -79,10 +80,19 @@ class Page : public testing::TestWithParam<fs::path> {};
 
 TEST_P(Page, ShowsWhatItsCommandsPrint) {
   const test::TemporaryDirectory directory;
-  for (auto& step : steps_of(GetParam())) {
+  const std::string cd = "cd '" + directory.path().string() + "'\n";
+  const auto steps = steps_of(GetParam());
+  const auto uses_model = [](const Step& step) {
+    return step.command.find("models/reverse") != std::string::npos;
+  };
+  if (std::ranges::any_of(steps, uses_model)) {
+    const auto made = test::run(cd + "mkdir models\n" + test::make_reverse_model("models/reverse"));
+    ASSERT_EQ(made.exit_code, 0) << made.error;
+  }
+  for (const auto& step : steps) {
     SCOPED_TRACE(GetParam().filename().string() + ":" + std::to_string(step.line) + ": " +
                  step.command);
-    const auto result = test::run("cd '" + directory.path().string() + "'\n" + step.command);
+    const auto result = test::run(cd + step.command);
     EXPECT_EQ(result.exit_code, 0) << result.error;
     EXPECT_TRUE(
         matches(without_blank_end(step.output), 0, without_blank_end(lines_of(result.output)), 0))
@@ -101,7 +111,9 @@ std::vector<fs::path> pages() {
 }
 
 std::string name_of(const testing::TestParamInfo<fs::path>& info) {
-  return info.param.stem().string();
+  std::string name = info.param.stem().string();
+  std::erase(name, '-');
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Page, testing::ValuesIn(pages()), name_of);

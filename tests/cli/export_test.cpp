@@ -1,0 +1,120 @@
+// residual export: other forms of a model translate as it does.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "cli/models.h"
+
+namespace residual {
+namespace {
+
+using testing::HasSubstr;
+
+class Export : public test::ModelCommands {
+ protected:
+  static std::string translations(const std::string& options) {
+    return output(
+        "printf 'a b c d e\\nf g h\\n\\ni j k l m n o p q r s t\\n' | residual translate "
+        "--n-best 3 --model " +
+        options);
+  }
+};
+
+TEST_F(Export, Int8IsWhatLoadingAsInt8Gives) {
+  for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
+    output("residual export --model @" + scheme + " --precision int8 -o @int8-" + scheme);
+    const std::string expected = translations("@" + scheme + " --precision int8");
+    EXPECT_EQ(translations("@int8-" + scheme), expected);
+    EXPECT_EQ(translations("@int8-" + scheme + " --precision int8"), expected);
+  }
+  EXPECT_LT(fs::file_size(path("int8-post-ln/model.safetensors")),
+            fs::file_size(path("post-ln/model.safetensors")) / 2);
+  // Again, from int8: nothing changes.
+  output("residual export --model @int8-post-ln --precision int8 -o @twice");
+  EXPECT_EQ(output("cmp @int8-post-ln/model.safetensors @twice/model.safetensors"), "");
+}
+
+TEST_F(Export, ABundleIsTheWholeModelInOneFile) {
+  output("residual export --model @resi-dual --to bundle -o @one.safetensors");
+  EXPECT_EQ(translations("@one.safetensors"), translations("@resi-dual"));
+  output("residual export --model @resi-dual --to bundle --precision int8 -o @int8.safetensors");
+  EXPECT_EQ(translations("@int8.safetensors"), translations("@resi-dual --precision int8"));
+  // And back into a directory, byte for byte.
+  output("residual export --model @one.safetensors -o @unpacked");
+  EXPECT_EQ(output("diff -r @resi-dual @unpacked"), "");
+}
+
+TEST_F(Export, FairseqsNamesComeBackThroughImport) {
+  for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
+    output("residual export --model @" + scheme + " --to fairseq -o @fairseq-" + scheme);
+    output("cd @fairseq-" + scheme + " && residual import-fairseq model.safetensors " +
+           "--source-dictionary dict.ab.txt --target-dictionary dict.ba.txt --tokenizer none " +
+           "-o @again-" + scheme);
+    EXPECT_EQ(
+        output("cmp @" + scheme + "/model.safetensors @again-" + scheme + "/model.safetensors"),
+        "");
+    EXPECT_EQ(translations("@again-" + scheme), translations("@" + scheme));
+  }
+}
+
+TEST_F(Export, SaysWhichFormsAModelCannotHave) {
+  expect_failure("residual export --model @resi-dual --to ctranslate2 -o @x", 1,
+                 "is a resi-dual model; CTranslate2 runs post-ln and pre-ln");
+  output("residual export --model @post-ln --precision int8 -o @rounded");
+  for (const std::string form : {"fairseq", "ctranslate2"}) {
+    expect_failure("residual export --model @rounded --to " + form + " -o @x", 1,
+                   "is int8; export the model it was made from");
+    expect_failure("residual export --model @post-ln --precision int8 --to " + form + " -o @x", 1,
+                   "--precision int8 is for ResiDual's own forms");
+  }
+  expect_failure("residual export --model /nonexistent -o @x", 1, "/nonexistent");
+  expect_failure("residual export --model @post-ln -o /proc/x", 1, "/proc");
+  expect_failure("residual export --model @post-ln", 2, "--output is required");
+  EXPECT_FALSE(fs::exists(path("x")));
+}
+
+TEST_F(Export, ADirectoryThatIsNoModelIsNotReplaced) {
+  output("mkdir @mine && echo precious > @mine/file");
+  expect_failure("residual export --model @post-ln -o @mine", 1, "mine");
+  EXPECT_EQ(output("cat @mine/file"), "precious\n");
+}
+
+TEST_F(Export, OtherSafetensorsFilesAreNoBundles) {
+  expect_failure("residual translate --model @post-ln/model.safetensors < /dev/null", 1,
+                 "is not a model in one file");
+  expect_failure("echo no > f; residual translate --model f < /dev/null", 1, "f: ");
+}
+
+// Every damage is an error with a message: no crash, no translation from wrong weights' shapes.
+TEST_F(Export, DamagedBundlesFailCleanly) {
+  output("residual export --model @post-ln --to bundle -o @whole");
+  const std::string whole = read_file(path("whole"));
+  const size_t header = 8 + static_cast<size_t>(static_cast<unsigned char>(whole[0]) +
+                                                256 * static_cast<unsigned char>(whole[1]));
+  const size_t texts = whole.find("directions");  // config.toml
+  const Random random(1, 2);
+  for (uint64_t i = 0; i < 60; ++i) {
+    std::string damaged = whole;
+    if (i % 3 == 0) {
+      damaged.resize(random.below(3 * i, whole.size()));
+    } else {
+      const size_t begin = i % 3 == 1 ? 0 : texts - 300;
+      const size_t end = i % 3 == 1 ? header : texts + 300;
+      damaged[begin + random.below(3 * i, end - begin)] =
+          static_cast<char>(random.below(3 * i + 1, 256));
+    }
+    std::ofstream(path("damaged")) << damaged;
+    const auto result = run("echo a b c | residual translate --model @damaged");
+    EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 1) << i << " " << result.error;
+    if (result.exit_code == 1) {
+      EXPECT_THAT(result.error, HasSubstr("residual: error: "));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace residual

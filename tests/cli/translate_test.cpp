@@ -1,0 +1,380 @@
+// residual translate as its users meet it. What the search itself does is tested in tests/decode.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/models.h"
+#include "model/safetensors.h"
+#include "text/vocabulary.h"
+
+namespace residual {
+namespace {
+
+using nlohmann::json;
+using test::lines_of;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class Translate : public test::ModelCommands {};
+
+// Tokens of the fixture as letters; </s> is left out.
+std::string letters(const model::TensorView& tensor) {
+  std::string text;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    int64_t id = 0;
+    std::memcpy(&id, tensor.bytes.data() + i * sizeof(id), sizeof(id));
+    if (id < text::Vocabulary::kSpecials) continue;
+    if (!text.empty()) text += ' ';
+    text += static_cast<char>('a' + id - text::Vocabulary::kSpecials);
+  }
+  return text;
+}
+
+model::SafeTensors fixture(const std::string& scheme) {
+  return model::SafeTensors::open(fs::path(RESIDUAL_TEST_DATA) / "fairseq" /
+                                  (scheme + "-beam.safetensors"));
+}
+
+std::string sources(const std::string& scheme) {
+  const auto file = fixture(scheme);
+  std::string text;
+  for (int i = 0; i < 24; ++i) text += letters(file.at("source." + std::to_string(i))) + "\n";
+  return text;
+}
+
+TEST_F(Translate, GivesFairseqsTranslationsAndScoresAtEveryRank) {
+  for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
+    const auto file = fixture(scheme);
+    const auto lines = lines_of(
+        output("echo '" + sources(scheme) + "' | head -n 24 | residual " + "translate --model @" +
+               scheme + " --beam 4 --n-best 4 --length-penalty 0.6 " + "--max-length-factor 1.2"));
+    ASSERT_EQ(lines.size(), 96U);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::string name =
+          "beam4.lenpen0.6." + std::to_string(i / 4) + ".rank" + std::to_string(i % 4);
+      EXPECT_THAT(lines[i], StartsWith(std::to_string(i / 4) + " ||| " +
+                                       letters(file.at(name + ".tokens")) + " ||| F0= "));
+      const double score = std::stod(lines[i].substr(lines[i].rfind("||| ") + 4));
+      EXPECT_NEAR(score, file.at(name + ".score").to_float()[0], 1.5e-4) << name;
+    }
+  }
+}
+
+TEST_F(Translate, KeepsTheOrderOfLinesWhateverTheThreadsAndBatches) {
+  const std::string text = sources("resi-dual");
+  const auto translated = [&](const std::string& options) {
+    return output("for i in {1..20}; do echo '" + text + "'; done | residual translate " +
+                  "--model @resi-dual " + options);
+  };
+  const std::string once = output("echo '" + text + "' | residual translate --model @resi-dual");
+  std::string expected;
+  for (int i = 0; i < 20; ++i) expected += once;
+  EXPECT_EQ(translated("--threads 3 --batch-tokens 64"), expected);
+  EXPECT_EQ(translated("--threads 1 --batch-sentences 1"), expected);
+}
+
+TEST_F(Translate, GivesEmptyLinesForLinesWithoutAWord) {
+  const auto lines = lines_of(
+      output("printf '\\na b c\\n  \\n\\t\\na b c' | residual translate --model @post-ln"));
+  ASSERT_EQ(lines.size(), 5U);
+  for (const int i : {0, 2, 3}) EXPECT_THAT(lines[i], IsEmpty());
+  EXPECT_EQ(lines[1], lines[4]);
+  EXPECT_NE(lines[1], "");
+  EXPECT_EQ(output("residual translate --model @post-ln < /dev/null"), "");
+}
+
+TEST_F(Translate, WritesAFileThatAppearsWhole) {
+  output("residual translate --model @post-ln -o @out.txt <(echo a b c)");
+  EXPECT_EQ(output("cat @out.txt"), output("echo a b c | residual translate --model @post-ln"));
+  expect_failure("printf 'a\\n\\377\\n' | residual translate --model @post-ln -o @never.txt", 1,
+                 "standard input:2: byte 1 of the line (0xff) is not valid UTF-8");
+  EXPECT_FALSE(fs::exists(path("never.txt")));
+}
+
+TEST_F(Translate, JsonHasEverythingAboutEachLine) {
+  const auto lines = lines_of(output(
+      "printf 'a b c\\n\\n' | residual translate --model @post-ln --json --n-best 2 --alignments"));
+  ASSERT_EQ(lines.size(), 2U);
+  const json line = json::parse(lines[0]);
+  EXPECT_EQ(line["line"], 1);
+  EXPECT_EQ(line["source_pieces"], json({"a", "b", "c"}));
+  ASSERT_EQ(line["translations"].size(), 2U);
+  for (const auto& each : line["translations"]) {
+    const size_t pieces = each["pieces"].size();
+    ASSERT_EQ(each["log_probabilities"].size(), pieces + 1);
+    double sum = 0;
+    for (const double p : each["log_probabilities"]) sum += p;
+    EXPECT_NEAR(each["log_probability"].get<double>(), sum, 1e-4);
+    EXPECT_NEAR(each["score"].get<double>(), sum / static_cast<double>(pieces + 1), 1e-4);
+    ASSERT_EQ(each["attention"].size(), pieces);
+    for (const auto& row : each["attention"]) EXPECT_EQ(row.size(), 3U);
+  }
+  const json empty = json::parse(lines[1]);
+  EXPECT_EQ(empty["translations"][0]["text"], "");
+  EXPECT_EQ(empty["source_pieces"], json::array());
+}
+
+TEST_F(Translate, AlignmentsNameTheSourcePieceWithMostAttention) {
+  const auto row = json::parse(output(
+      "echo a b c d | residual translate --model @resi-dual --json --alignments"))["translations"]
+                                                                                  [0]["attention"];
+  const auto text = output("echo a b c d | residual translate --model @resi-dual --alignments");
+  const std::string pairs = text.substr(text.find("||| ") + 4);
+  std::istringstream stream(pairs);
+  int count = 0;
+  for (std::string pair; stream >> pair; ++count) {
+    const size_t source = std::stoul(pair), target = std::stoul(pair.substr(pair.find('-') + 1));
+    for (const double other : row.at(target)) EXPECT_LE(other, row.at(target).at(source));
+  }
+  EXPECT_GT(count, 0);
+}
+
+TEST_F(Translate, BeginsWithTheForcedPrefix) {
+  EXPECT_THAT(output("echo a b c | residual translate --model @post-ln --prefix 'q r'"),
+              StartsWith("q r"));
+  const auto lines =
+      lines_of(output("printf 's\\n\\n' > p; printf 'a b\\nc d\\n' | "
+                      "residual translate --model @post-ln --prefixes p"));
+  EXPECT_THAT(lines[0], StartsWith("s"));
+  EXPECT_EQ(lines[1] + "\n", output("echo c d | residual translate --model @post-ln"));
+  expect_failure("echo s > p; printf 'a\\nb\\n' | residual translate --model @post-ln --prefixes p",
+                 1, "p: has 1 lines, standard input has more; each needs its prefix");
+}
+
+TEST_F(Translate, DrawsTheSameSamplesForTheSameSeed) {
+  const std::string sample =
+      "echo a b c d e f | residual translate --model @post-ln --sample --beam 8 --n-best 8 ";
+  const std::string first = output(sample + "--seed 3");
+  EXPECT_EQ(first, output(sample + "--seed 3 --threads 1"));
+  EXPECT_NE(first, output(sample + "--seed 4"));
+  const auto lines = lines_of(first);
+  EXPECT_GT(std::set(lines.begin(), lines.end()).size(), 1U);
+  // The likeliest token alone is greedy search, however hot.
+  const std::string greedy = output("echo a b c | residual translate --model @post-ln --beam 1");
+  const std::string one = "echo a b c | residual translate --model @post-ln --beam 1 --sample ";
+  EXPECT_EQ(output(one + "--top-k 1 --temperature 3"), greedy);
+  EXPECT_EQ(output(one + "--top-p 0.0001"), greedy);
+  expect_failure("residual translate --model @post-ln --top-k 3 < /dev/null", 2, "--sample");
+}
+
+TEST_F(Translate, KeepsLengthsAndForbidsRepetitions) {
+  const auto words = [&](const std::string& options) {
+    return lines_of(output("echo a b c d e f g h | residual translate --model @post-ln --pieces " +
+                           options + " | tr ' ' '\\n'"))
+        .size();
+  };
+  EXPECT_LE(words("--max-length 3"), 3U);
+  EXPECT_GE(words("--min-length 12"), 12U);
+  EXPECT_LE(words("--max-length-factor 0.5 --max-length-offset 0"), 4U);
+  const auto lines = lines_of(
+      output("echo a b a b a b a b | residual translate --model @resi-dual --no-repeat-ngram 1 "
+             "--min-length 10 | tr ' ' '\\n' | sort | uniq -d"));
+  EXPECT_THAT(lines, IsEmpty());
+}
+
+TEST_F(Translate, LengthPenaltyZeroMakesScoresSums) {
+  for (const auto& line : lines_of(output("echo '" + sources("pre-ln") +
+                                          "' | head -n 24 | residual translate "
+                                          "--model @pre-ln --n-best 2 --length-penalty 0"))) {
+    const size_t sum = line.find("F0= ") + 4, score = line.rfind("||| ") + 4;
+    EXPECT_EQ(line.substr(sum, line.find(' ', sum) - sum), line.substr(score));
+  }
+}
+
+TEST_F(Translate, EqualModelsDecideLikeOneAndOthersDoNot) {
+  const std::string one = "echo '" + sources("post-ln") + "' | residual translate --n-best 3 ";
+  const std::string alone = output(one + "--model @post-ln");
+  EXPECT_EQ(output(one + "--model @post-ln --model @post-ln"), alone);
+  EXPECT_NE(output(one + "--model @post-ln --model @pre-ln"), alone);
+}
+
+TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
+  output("cp -r @post-ln @other && sed -i 's/^a /z /' @other/vocabulary.txt");
+  expect_failure("residual translate --model @post-ln --model @other < /dev/null", 1,
+                 "have different vocabularies");
+  expect_failure("residual translate --model @post-ln --model @pre-ln --average < /dev/null", 1,
+                 "have different architectures");
+}
+
+TEST_F(Translate, TheMeanIsWhatAverageWrites) {
+  for (const std::string prefix : {"param", "train.param"}) {  // before and after training
+    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq " RESIDUAL_TEST_DATA
+           "/fairseq/resi-dual-e2d2.safetensors --source-dictionary letters --source-language ab "
+           "--target-language ba --tokenizer none --prefix " +
+           prefix + ". -o @" + prefix);
+  }
+  output("residual average @param @train.param -o @mean");
+  const std::string input = "echo '" + sources("resi-dual") + "' | residual translate --n-best 2 ";
+  const std::string mean = output(input + "--model @mean");
+  EXPECT_EQ(output(input + "--average --model @param --model @train.param"), mean);
+  EXPECT_NE(output(input + "--model @param"), mean);
+}
+
+TEST_F(Translate, Int8DiffersLittleAndIsOneThingWhateverTheBatch) {
+  const std::string input = "echo '" + sources("resi-dual") + "' | residual translate ";
+  const std::string int8 = input + "--model @resi-dual --precision int8 --n-best 2 ";
+  EXPECT_EQ(output(int8), output(int8 + "--threads 1 --batch-sentences 1"));
+  EXPECT_NE(output(int8), output(input + "--model @resi-dual --n-best 2"));
+}
+
+TEST_F(Translate, LanguagesAreCheckedAgainstTheModels) {
+  EXPECT_EQ(output("echo a b | residual translate --model @post-ln --from ab --to ba"),
+            output("echo a b | residual translate --model @post-ln"));
+  expect_failure("residual translate --model @post-ln --to fr < /dev/null", 1,
+                 "does not translate any language to fr; it translates ab-ba");
+}
+
+TEST_F(Translate, PutsTheTagOfTheChosenDirectionBeforeTheSource) {
+  output(
+      "cp -r @post-ln @tagged && cd @tagged && cp segmentation.ba.toml segmentation.cd.toml && "
+      "printf '[[directions]]\\nsource = \"ab\"\\ntarget = \"cd\"\\nsource_tag = \"t\"\\n' >> "
+      "config.toml");
+  const std::string tagged =
+      "printf 'a b c\\nd e\\n' | residual translate --n-best 2 --model @tagged";
+  EXPECT_EQ(output(tagged + " --to cd"),
+            output("printf 't a b c\\nt d e\\n' | residual translate --n-best 2 --model @post-ln"));
+  expect_failure(tagged, 1, "translates ab-ba, ab-cd; say which is wanted");
+}
+
+TEST_F(Translate, LongLinesAreSplitOrRefusedWithTheirNumber) {
+  const std::string text = "printf 'a b\\na b c. d e f g h. i j k\\n' | ";
+  EXPECT_EQ(lines_of(output(text + "residual translate --model @short")).size(), 2U);
+  expect_failure(text + "residual translate --model @short --long-lines refuse", 1, "line 2: has ");
+  // What came before it is delivered.
+  EXPECT_EQ(
+      lines_of(run(text + "residual translate --model @short --long-lines refuse").output).size(),
+      1U);
+}
+
+TEST_F(Translate, ALineOfTenMegabytesIsSplit) {
+  const std::string line =
+      "head -c 10000000 /dev/zero | tr '\\0' 'x' | sed 's/x\\{999\\}/&\\n/g' | tr '\\n' ' ' | ";
+  EXPECT_EQ(
+      lines_of(output(line + "residual translate --model @post-ln --beam 1 --max-length 5")).size(),
+      1U);
+  expect_failure(line + "residual translate --model @post-ln --long-lines refuse", 1,
+                 "line 1: has 100");
+}
+
+TEST_F(Translate, BadInputsAreNamed) {
+  expect_failure("residual translate < /dev/null", 2, "--model is required");
+  expect_failure("residual translate --model /nonexistent < /dev/null", 1,
+                 "/nonexistent: no such directory");
+  expect_failure("mkdir d; residual translate --model d < /dev/null", 1, "not a model directory");
+  expect_failure("residual translate --model @post-ln /nonexistent", 1,
+                 "/nonexistent: cannot open");
+  expect_failure("residual translate --model @post-ln --beam 0 < /dev/null", 2, "--beam");
+  expect_failure("residual translate --model @post-ln --n-best 9 < /dev/null", 1,
+                 "a beam of 5 gives from 1 to 5");
+  expect_failure("residual translate --model @post-ln --precision int4 < /dev/null", 2, "int4");
+  expect_failure("echo a b | residual translate --model @post-ln > /dev/full", 1,
+                 "standard output: cannot write: No space left");
+  expect_failure("printf 'a\\n\\377\\n' | residual translate --model @post-ln", 1,
+                 "standard input:2: byte 1 of the line (0xff)");
+  EXPECT_EQ(output("printf '\\377\\n' | residual translate --model @post-ln --replace-invalid"),
+            output("printf '\\357\\277\\275\\n' | residual translate --model @post-ln"));
+}
+
+TEST_F(Translate, ModelsOfAnotherVersionOrWithMissingTensorsAreNamed) {
+  output("cp -r @post-ln @future && sed -i 's/^format = 1/format = 7/' @future/config.toml");
+  expect_failure("residual translate --model @future < /dev/null", 1,
+                 "is of format 7, this version reads format 1");
+  output(
+      "cp -r @post-ln @deeper && sed -i 's/^decoder_layers = 2/decoder_layers = 3/' "
+      "@deeper/config.toml");
+  expect_failure("residual translate --model @deeper < /dev/null", 1,
+                 "has no tensor decoder.layers.2.self_attention.qkv.weight");
+}
+
+// A command with pipes on both sides.
+class Child {
+ public:
+  explicit Child(const std::vector<std::string>& arguments) {
+    std::array<int, 2> in{}, out{};
+    if (::pipe(in.data()) != 0 || ::pipe(out.data()) != 0) std::abort();
+    ::alarm(60);  // a command that waits for the end of its input would wait for ever
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(in[0], STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::close(in[1]);
+      ::close(out[0]);
+      std::vector<char*> raw;
+      for (const auto& each : arguments) raw.push_back(const_cast<char*>(each.c_str()));
+      raw.push_back(nullptr);
+      ::execv(RESIDUAL_BIN "/residual", raw.data());
+      ::_exit(127);
+    }
+    ::close(in[0]);
+    ::close(out[1]);
+    to_ = in[1];
+    from_ = out[0];
+  }
+  ~Child() {
+    if (to_ >= 0) ::close(to_);
+    ::close(from_);
+    ::alarm(0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void write(const std::string& text) {
+    ASSERT_EQ(::write(to_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  std::string read_line() {
+    std::string line;
+    for (char c = 0; ::read(from_, &c, 1) == 1 && c != '\n';) line += c;
+    return line;
+  }
+  void interrupt() { ::kill(process_, SIGINT); }
+  int wait() {
+    ::close(std::exchange(to_, -1));
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+    return status;
+  }
+
+ private:
+  pid_t process_;
+  int to_, from_;
+};
+
+TEST_F(Translate, APipeThatStaysOpenIsAnsweredLineByLine) {
+  Child child({"residual", "translate", "--model", path("post-ln")});
+  for (const std::string line : {"a b c", "", "d e"}) {
+    child.write(line + "\n");
+    const std::string answer = child.read_line();
+    EXPECT_EQ(answer.empty(), line.empty());
+  }
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST_F(Translate, AClosedPipeEndsItQuietly) {
+  const auto result = run("yes 'a b c' | residual translate --model @post-ln | head -n 2");
+  EXPECT_EQ(lines_of(result.output).size(), 2U);
+  EXPECT_THAT(result.error, IsEmpty());
+}
+
+TEST_F(Translate, AnInterruptEndsItAndLeavesNoFile) {
+  Child child({"residual", "translate", "--model", path("post-ln"), "-o", path("cut.txt")});
+  child.write("a b c\n");
+  while (run("ls -A @").output.find(".cut.txt.partial") == std::string::npos) ::usleep(10'000);
+  child.interrupt();
+  const int status = child.wait();
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+  EXPECT_FALSE(fs::exists(path("cut.txt")));
+}
+
+}  // namespace
+}  // namespace residual
