@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -10,13 +9,6 @@ namespace residual::probe {
 namespace {
 
 constexpr const char* kBlock = "block k";
-
-// y over 1, 2, 3 ...
-Series series_of(std::string name, std::vector<double> y) {
-  Series series{.name = std::move(name), .x = std::vector<double>(y.size()), .y = std::move(y)};
-  std::iota(series.x.begin(), series.x.end(), 1.0);
-  return series;
-}
 
 Series predicted(Series series, size_t colour) {
   series.dashed = true;
@@ -59,7 +51,7 @@ Figure gradient_figure(const SideStacks& side) {
       "that "
       "vanishes on its way down.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(series_of(label, stack->gradients.total.parameters));
+    f.series.push_back(counted(label, stack->gradients.total.parameters));
   }
   return f;
 }
@@ -71,7 +63,7 @@ Figure reaching_figure(const SideStacks& side) {
   f.log_y = true;
   f.note = "|dL/df|: before it becomes the gradient of parameters.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(series_of(label, stack->gradients.total.outputs));
+    f.series.push_back(counted(label, stack->gradients.total.outputs));
   }
   return f;
 }
@@ -88,9 +80,9 @@ void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
     f.note =
         "Equation 4, each part by differentiating with the other cut at the stack's output. They "
         "add up as vectors, not as norms.";
-    f.series = {series_of("whole", gradients.total.parameters),
-                series_of("through the Post-LN stream", post.parameters),
-                series_of("through the dual stream", dual.parameters)};
+    f.series = {counted("whole", gradients.total.parameters),
+                counted("through the Post-LN stream", post.parameters),
+                counted("through the dual stream", dual.parameters)};
     figures.push_back(f);
 
     f.id = side.figure("split-reaching-" + file_name(label)).id;
@@ -101,10 +93,10 @@ void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
         "and a floor unless what comes through the blocks above points the other way.";
     const size_t blocks = gradients.total.outputs.size();
     f.series = {
-        series_of("whole", gradients.total.outputs),
-        series_of("through the Post-LN stream", post.outputs),
-        series_of("through the dual stream", dual.outputs),
-        predicted(series_of("of the dual, directly", std::vector<double>(blocks, direct)), 2)};
+        counted("whole", gradients.total.outputs),
+        counted("through the Post-LN stream", post.outputs),
+        counted("through the dual stream", dual.outputs),
+        predicted(counted("of the dual, directly", std::vector<double>(blocks, direct)), 2)};
     figures.push_back(std::move(f));
   }
 }
@@ -121,14 +113,14 @@ Figure change_figure(const SideStacks& side) {
       "sum's variance.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
-    Series measured = series_of(label, stack->representation.normalised_change);
+    Series measured = counted(label, stack->representation.normalised_change);
     measured.colour = static_cast<int>(i);
     std::vector<double> expected;
     for (size_t k = 0; k < measured.y.size(); ++k) {
       expected.push_back(expected_change(stack->shares[k][0]));
     }
     f.series.push_back(std::move(measured));
-    f.series.push_back(predicted(series_of(label + ", expected", std::move(expected)), i));
+    f.series.push_back(predicted(counted(label + ", expected", std::move(expected)), i));
   }
   return f;
 }
@@ -139,7 +131,7 @@ Figure seen_change_figure(const SideStacks& side) {
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note = "As the blocks see their inputs: with the gains of norms, or without any norm.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(series_of(label, stack->representation.change));
+    f.series.push_back(counted(label, stack->representation.change));
   }
   return f;
 }
@@ -151,7 +143,7 @@ Figure dropped_figure(const SideStacks& side) {
   f.y_label = "mean |y - y'|";
   f.note = "Corollaries 3.5 and 3.7. The last point is the bare embedding.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(series_of(label, stack->output_changes));
+    f.series.push_back(counted(label, stack->output_changes));
   }
   return f;
 }
@@ -168,7 +160,7 @@ Figure share_figure(const SideStacks& side) {
     for (size_t sum = 0; sum < stack->shares[0].size(); ++sum) {
       std::vector<double> shares;
       for (const auto& block : stack->shares) shares.push_back(block[sum]);
-      Series series = series_of(sum == 0 ? label : label + ", dual stream", std::move(shares));
+      Series series = counted(sum == 0 ? label : label + ", dual stream", std::move(shares));
       series.colour = static_cast<int>(sum == 0 ? i : side.stacks.size());
       f.series.push_back(std::move(series));
     }
@@ -181,7 +173,7 @@ Figure cosine_figure(const SideStacks& side) {
   f.title = "Similarity of neighbouring inputs";
   f.y_label = "cosine of x(k) and x(k+1)";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(series_of(label, stack->representation.cosine));
+    f.series.push_back(counted(label, stack->representation.cosine));
   }
   return f;
 }
@@ -250,14 +242,14 @@ void add_entropy_figures(const std::vector<MeasuredModel>& models, const Attenti
     if (blocks.empty()) continue;
     std::vector<double> means;
     for (const auto* block : blocks) means.push_back(mean(block->relative));
-    all.series.push_back(series_of(model.label, std::move(means)));
+    all.series.push_back(counted(model.label, std::move(means)));
     Figure heads = entropy_figure(all.id + "-" + file_name(model.label),
                                   model.label + ": " + kind.title + " by head");
     heads.section = "Attention by head";
     for (size_t h = 0; h < blocks[0]->relative.size(); ++h) {
       std::vector<double> values;
       for (const auto* block : blocks) values.push_back(block->relative[h]);
-      heads.series.push_back(series_of("head " + std::to_string(h + 1), std::move(values)));
+      heads.series.push_back(counted("head " + std::to_string(h + 1), std::move(values)));
     }
     by_head.push_back(std::move(heads));
   }

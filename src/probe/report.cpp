@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string_view>
 
 namespace residual::probe {
@@ -89,6 +90,13 @@ std::string script_json(const Report& report) {
 }
 
 }  // namespace
+
+Series counted(std::string name, std::vector<double> y, int colour) {
+  Series series{.name = std::move(name), .x = std::vector<double>(y.size()), .colour = colour};
+  std::iota(series.x.begin(), series.x.end(), 1.0);
+  series.y = std::move(y);
+  return series;
+}
 
 Table table_of(const Figure& figure) {
   Table table{.columns = {figure.x_label}, .rows = {}};

@@ -17,6 +17,9 @@ struct Series {
   int colour = -1;           // of the palette; -1: by its place among the series
 };
 
+// y over 1, 2, 3 ...: blocks, layers and steps count so in the paper.
+Series counted(std::string name, std::vector<double> y, int colour = -1);
+
 // A line chart, or, with `matrix`, a heat map of values from 0 to 1.
 struct Figure {
   std::string id;  // file name without extension

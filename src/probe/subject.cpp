@@ -1,7 +1,5 @@
 #include "probe/subject.h"
 
-#include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 

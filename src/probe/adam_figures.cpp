@@ -1,0 +1,167 @@
+// Theorem 3.2 and figure 3: the condition number of Adam's update, drawn and as a table.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "probe/probe.h"
+
+namespace residual::probe {
+namespace {
+
+constexpr double kSigmas[] = {0, 1e-8, 1e-7, 1e-6, 1e-4};
+constexpr int64_t kSteps[] = {1, 2, 5, 10, 20};
+
+std::vector<ConditionNumber> simulate(const AdamOptions& o, double sigma, EpsilonPlace place,
+                                      DerivativeSign sign) {
+  AdamSetting setting = o.setting;
+  setting.place = place;
+  setting.sign = sign;
+  return simulate_condition(setting, sigma, o.steps, static_cast<uint64_t>(o.seed));
+}
+
+std::vector<double> frobenius_of(const std::vector<ConditionNumber>& numbers) {
+  std::vector<double> out;
+  for (const auto& n : numbers) out.push_back(n.frobenius);
+  return out;
+}
+
+Figure adam_steps(const AdamOptions& o) {
+  Figure f{.id = "adam-steps",
+           .section = "Theorem 3.2: Adam",
+           .x_label = "step t",
+           .y_label = "condition number, Frobenius",
+           .log_y = true};
+  f.title = "Condition number over steps (figure 3, left)";
+  f.note =
+      "Solid: the derivative of the update. Dashed: equation 6 as printed, whose second term has "
+      "the "
+      "wrong sign; it shows at the first steps. Equation 3 as printed lacks a square and would "
+      "start at 3.2, not at 3200.";
+  int colour = 0;
+  for (const double sigma : kSigmas) {
+    const std::string name = fmt::format("gradients of size {:g}", sigma);
+    f.series.push_back(counted(
+        name, frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::corrected)),
+        colour));
+    Series printed = counted(
+        name + ", as printed",
+        frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::printed)), colour);
+    printed.dashed = true;
+    if (sigma > 0) f.series.push_back(std::move(printed));
+    ++colour;
+  }
+  return f;
+}
+
+Figure adam_sizes(const AdamOptions& o) {
+  Figure f{.id = "adam-sizes",
+           .section = "Theorem 3.2: Adam",
+           .x_label = "log10 of the gradients' size",
+           .y_label = "condition number, Frobenius",
+           .log_y = true};
+  f.title = "Condition number over the size of gradients (figure 3, right)";
+  f.note =
+      "It is large only while gradients are smaller than epsilon: what makes Adam sensitive is "
+      "vanished gradients, not early steps alone.";
+  for (const int64_t t : kSteps) {
+    if (t <= o.steps) f.series.push_back({.name = fmt::format("step {}", t), .x = {}, .y = {}});
+  }
+  for (double power = -10; power <= -3; power += 0.25) {
+    const auto numbers =
+        simulate(o, std::pow(10, power), EpsilonPlace::textbook, DerivativeSign::corrected);
+    size_t s = 0;
+    for (const int64_t t : kSteps) {
+      if (t > o.steps) continue;
+      f.series[s].x.push_back(power);
+      f.series[s++].y.push_back(numbers[static_cast<size_t>(t) - 1].frobenius);
+    }
+  }
+  return f;
+}
+
+Figure adam_norms(const AdamOptions& o) {
+  Figure f{.id = "adam-norms",
+           .section = "Theorem 3.2: Adam",
+           .x_label = "step t",
+           .y_label = "condition number",
+           .log_y = true};
+  f.title = "Which norm, at gradients of size 1e-7";
+  f.note =
+      "The definition is a supremum over directions and so the spectral norm, which does not grow "
+      "with the number of parameters; the paper reports the Frobenius norm.";
+  const auto numbers = simulate(o, 1e-7, EpsilonPlace::textbook, DerivativeSign::corrected);
+  std::vector<double> spectral;
+  for (const auto& n : numbers) spectral.push_back(n.spectral);
+  f.series = {counted("Frobenius", frobenius_of(numbers), 0),
+              counted("spectral", std::move(spectral), 1)};
+  return f;
+}
+
+Figure adam_epsilons(const AdamOptions& o) {
+  Figure f{.id = "adam-epsilon",
+           .section = "Theorem 3.2: Adam",
+           .x_label = "step t",
+           .y_label = "condition number, Frobenius",
+           .log_y = true};
+  f.title = "Where epsilon stands, at gradients of size 0";
+  f.note =
+      "fairseq adds epsilon before the bias correction, which makes early steps better "
+      "conditioned. "
+      "The paper's experiments ran with fairseq's default of 1e-8, not with the 1e-6 of its "
+      "analysis.";
+  for (const double epsilon : {o.setting.epsilon, 1e-8}) {
+    AdamOptions other = o;
+    other.setting.epsilon = epsilon;
+    for (const auto& [name, place] :
+         {std::pair{"textbook", EpsilonPlace::textbook}, {"fairseq", EpsilonPlace::fairseq}}) {
+      f.series.push_back(counted(fmt::format("{}, epsilon {:g}", name, epsilon),
+                                 frobenius_of(simulate(other, 0, place, DerivativeSign::corrected)),
+                                 -1));
+    }
+    if (o.setting.epsilon == 1e-8) break;
+  }
+  return f;
+}
+
+std::string setting_text(const AdamSetting& s) {
+  return fmt::format("{} parameters, learning rate {:g}, betas {:g} and {:g}, epsilon {:g}",
+                     s.parameters, s.learning_rate, s.beta1, s.beta2, s.epsilon);
+}
+
+}  // namespace
+
+Report probe_adam(const AdamOptions& o) {
+  return {.title = "The condition number of Adam's update",
+          .facts = {{"setting", setting_text(o.setting)}, {"seed", std::to_string(o.seed)}},
+          .figures = {adam_steps(o), adam_sizes(o), adam_norms(o), adam_epsilons(o)}};
+}
+
+std::string adam_table(const AdamOptions& o) {
+  std::string out = fmt::format("{}\n\n{:<30}", setting_text(o.setting), "gradients, form");
+  for (const int64_t t : kSteps) {
+    if (t <= o.steps) out += fmt::format("{:>10}", fmt::format("t={}", t));
+  }
+  const auto row = [&](const std::string& name, const std::vector<double>& values) {
+    out += fmt::format("\n{:<30}", name);
+    for (const int64_t t : kSteps) {
+      if (t <= o.steps) out += fmt::format("{:>10.4g}", values[static_cast<size_t>(t) - 1]);
+    }
+  };
+  for (const double sigma : kSigmas) {
+    const auto numbers = simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::corrected);
+    std::vector<double> spectral;
+    for (const auto& n : numbers) spectral.push_back(n.spectral);
+    row(fmt::format("{:g}", sigma), frobenius_of(numbers));
+    row("  spectral norm", spectral);
+    row("  equation 6 as printed",
+        frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::printed)));
+    row("  fairseq's epsilon",
+        frobenius_of(simulate(o, sigma, EpsilonPlace::fairseq, DerivativeSign::corrected)));
+  }
+  out += fmt::format("\n\nequation 3 as printed, t=1: {:.4g}\n", printed_condition(o.setting, 1));
+  return out;
+}
+
+}  // namespace residual::probe
