@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/torch_models.h"
 #include "support/tensors.h"
+#include "support/torch_models.h"
 
 namespace residual::nn {
 namespace {
