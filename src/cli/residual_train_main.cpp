@@ -23,8 +23,11 @@ fs::path output_of(const TrainCommand& command) {
 // --resume takes the run's own recipe if none is given, and --set on top of it.
 train::RunDirectory resume(const TrainCommand& command) {
   const fs::path output = output_of(command);
-  const bool changed = !command.settings.empty() || !command.data.empty();
-  if (command.recipe.empty() && !changed) return train::RunDirectory::resume(output, nullptr);
+  const bool changed =
+      !command.recipe.empty() || !command.settings.empty() || !command.data.empty();
+  if (!changed || !fs::exists(output / train::kRunConfig)) {
+    return train::RunDirectory::resume(output, nullptr);
+  }
   TrainCommand given = command;
   if (given.recipe.empty()) given.recipe = output / train::kRunConfig;
   const train::TrainConfig config = read_recipe(given);

@@ -37,8 +37,9 @@ int64_t activation_floats(const TrainConfig& c) {
   return per_token * tokens + c.train.workers * (kLossRows + d) * symbols;
 }
 
-std::string gigabytes(int64_t bytes) {
-  return fmt::format("{:.2f} GB", static_cast<double>(bytes) / 1e9);
+std::string amount(int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
 }
 
 // The number in a file of one; -1 if it has none.
@@ -75,8 +76,8 @@ int64_t available_memory() {
 std::string describe(const MemoryEstimate& e) {
   return fmt::format(
       "parameters {}, gradients {}, Adam {}, checkpoint copy {}, activations {}; together {}",
-      gigabytes(e.parameters), gigabytes(e.gradients), gigabytes(e.moments),
-      gigabytes(e.checkpoint), gigabytes(e.activations), gigabytes(e.total()));
+      amount(e.parameters), amount(e.gradients), amount(e.moments), amount(e.checkpoint),
+      amount(e.activations), amount(e.total()));
 }
 
 void require_memory(const TrainConfig& config, int64_t available) {
@@ -87,10 +88,10 @@ void require_memory(const TrainConfig& config, int64_t available) {
       fixed < available ? fmt::format("lower batch.pass_tokens from {}", config.batch.pass_tokens)
                         : std::string("lower train.workers, or take a smaller model");
   require(need.total() <= available, "the run needs about {}, {} are free ({}); {}",
-          gigabytes(need.total()), gigabytes(available), describe(need), advice);
+          amount(need.total()), amount(available), describe(need), advice);
   if (static_cast<double>(need.total()) > kMostOfIt * static_cast<double>(available)) {
     log::warn("the run needs about {} of the {} that are free; if it runs out, {}",
-              gigabytes(need.total()), gigabytes(available), advice);
+              amount(need.total()), amount(available), advice);
   }
 }
 

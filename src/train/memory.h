@@ -29,7 +29,7 @@ int64_t available_memory();
 // Fails if the estimate exceeds `available`, with advice; warns if it takes most of it.
 void require_memory(const TrainConfig& config, int64_t available);
 
-// "parameters 0.1 GB, gradients 0.2 GB, ..., together 1.2 GB".
+// "parameters 100.0 MB, gradients 200.0 MB, ..., together 1.20 GB".
 std::string describe(const MemoryEstimate& estimate);
 
 }  // namespace residual::train
