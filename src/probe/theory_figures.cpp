@@ -66,8 +66,8 @@ Figure theorem_31(LinearModel model, const TheoryOptions& o) {
           "appendix A "
           "print different rates; both are undefined at k = N and zero at k = N - 1.";
       f.series = {simulation,
-                  curve(
-                      kFollows, 1, n, [&](int k) { return linear_pre_ln_gradient(k, n); }, 0),
+                  relative(curve(
+                      kFollows, 1, n, [&](int k) { return linear_pre_ln_gradient(k, n); }, 0)),
                   relative(curve(
                       "printed: sqrt(log(N-k)/N)", 1, n - 2,
                       [&](int k) { return printed_pre_ln_gradient(k, n); }, 1)),
