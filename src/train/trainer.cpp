@@ -300,12 +300,14 @@ void Trainer::save(bool best) {
   for (const auto& validation : state_.best) {
     if (config_.checkpoint.keep_best > 0) keep.insert(validation.update);
   }
+  // The checkpoint last: a run that is killed in between goes back to the one before and writes the
+  // same models again. The other way round it would know of a best model that was never written.
   background_.run([this, copy, keep, best] {
     try {
+      if (best) write_model(run_.path() / "best", *copy);
+      write_model(run_.path() / "last", *copy);
       store_.write(*copy);
       store_.prune(config_.checkpoint.keep_last, keep);
-      write_model(run_.path() / "last", *copy);
-      if (best) write_model(run_.path() / "best", *copy);
     } catch (const Error& error) {
       fail(
           "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
