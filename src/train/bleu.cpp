@@ -62,7 +62,11 @@ double DevBleu::score(std::span<const float> values) const {
     for (auto& translation : translator.translate(text.sources)) {
       translations.push_back(std::move(translation.outputs.front().text));
     }
-    sum += metrics::corpus_bleu(translations, {text.references}).score;
+    // A model of lower-cased text cannot know case: its references are read without it too.
+    const auto target = text::Segmenter::load(corpora_.directory(), text.direction.target);
+    sum += metrics::corpus_bleu(translations, {text.references},
+                                {.lowercase = target.options().lowercase})
+               .score;
   }
   return sum / static_cast<double>(texts_.size());
 }
