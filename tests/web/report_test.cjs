@@ -68,6 +68,7 @@ async function checkPage(page, report) {
 async function checkTable(page, figure) {
   await page.locator(`#${figure.id} summary`).click();
   const cells = page.locator(`#${figure.id} table.values tbody tr`).first().locator("td");
+  await cells.first().waitFor(); // the table is made when it is first opened
   assert.strictEqual(await cells.count(), figure.series.length);
   const shown = Number(await cells.first().textContent());
   assert.ok(Math.abs(shown - figure.rows[0][1]) <= 1e-3 * Math.abs(figure.rows[0][1]), "the table shows another value");
