@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
@@ -16,6 +18,7 @@
 #include "metrics/read.h"
 #include "metrics/report.h"
 #include "metrics/ter.h"
+#include "text/normalizer.h"
 
 namespace residual::cli {
 namespace {
@@ -137,6 +140,14 @@ void print(const Result& r, const std::vector<metrics::ScoreReport>& reports,
       static_cast<double>(r.tokens) / r.seconds, r.load_seconds);
 }
 
+bool has_upper_case(const Lines& lines) {
+  return std::ranges::any_of(lines, [](const std::string& line) {
+    std::string lower;
+    text::lowercase(line, lower);
+    return lower != line;
+  });
+}
+
 void run(Options o) {
   const bool files = !o.source.empty() && !o.references.empty();
   if (o.data.empty() && !files) {
@@ -156,6 +167,11 @@ void run(Options o) {
     std::string text;
     for (const auto& line : result.translations) text += line + "\n";
     write_result(o.output, text);
+  }
+  if (!o.lowercase && !has_upper_case(result.translations) && has_upper_case(references[0])) {
+    log::warn(
+        "the references have upper case and no translation has; if the model was trained on "
+        "lower-cased text, --lowercase compares without case");
   }
   print(result, score(o, result.translations, references), o.report);
 }

@@ -57,6 +57,14 @@ TEST_F(Evaluate, TakesTheTestSetOfAPreparedCorpus) {
                  "has no test corpus for these languages");
 }
 
+TEST_F(Evaluate, WarnsWhenOnlyTheReferencesHaveUpperCase) {
+  output("printf 'a b c d\\n' > @source; printf 'D C B A\\n' > @reference");
+  const std::string evaluate =
+      "residual -q evaluate -s @source -r @reference --model @post-ln 2>&1 >/dev/null";
+  EXPECT_THAT(output(evaluate), HasSubstr("--lowercase compares without case"));
+  EXPECT_EQ(output(evaluate + " --lowercase"), "");
+}
+
 TEST_F(Evaluate, NeedsATestSet) {
   const std::string with = " --model @post-ln";
   expect_failure("residual evaluate" + with, 2, "--data, or --source and --reference, is required");
