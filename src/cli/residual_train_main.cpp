@@ -10,6 +10,7 @@
 #include "cli/program.h"
 #include "cli/train.h"
 #include "probe/live.h"
+#include "train/learner.h"
 #include "train/nonfinite.h"
 #include "train/trainer.h"
 
@@ -38,6 +39,7 @@ train::RunDirectory resume(const TrainCommand& command) {
 train::RunDirectory start(const TrainCommand& command) {
   const train::TrainConfig config = read_recipe(command);
   train::check(config);
+  train::device_of(config.train.device);  // fails before there is a run directory
   const train::Corpora corpora(config);
   return train::RunDirectory::create(
       output_of(command), train::resolve(corpora.with_vocabularies(config)), command.force);
