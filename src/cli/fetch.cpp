@@ -90,25 +90,26 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->type_name("N")
-      ->group(debian);
+      ->group("Split, of debian and generated");
   command.add_option("--test", options.test, "sentence pairs of test")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->type_name("N")
-      ->group(debian);
+      ->group("Split, of debian and generated");
 }
 
 }  // namespace
 
 void add_fetch(CLI::App& root) {
-  CLI::App* command =
-      add_command(root, "fetch", "Get parallel text: train, dev and test, one sentence per line",
-                  {"residual fetch --list", "# package descriptions, from Debian's own archive",
-                   "residual fetch debian --pair en-de --output data/debian-en-de",
-                   "# the user interface and help of an office suite",
-                   "residual fetch debian --pair en-fr --collection libreoffice -o data/office",
-                   "residual fetch iwslt14 --output data/iwslt14",
-                   "residual fetch opus100 --pair en-de --pair en-fr --output data/opus100"});
+  CLI::App* command = add_command(
+      root, "fetch", "Get parallel text: train, dev and test, one sentence per line",
+      {"residual fetch --list", "# package descriptions, from Debian's own archive",
+       "residual fetch debian --pair en-de --output data/debian-en-de",
+       "# the user interface and help of an office suite",
+       "residual fetch debian --pair en-fr --collection libreoffice -o data/office",
+       "residual fetch iwslt14 --output data/iwslt14",
+       "residual fetch opus100 --pair en-de --pair en-fr --output data/opus100",
+       "# no network: a made-up language", "residual fetch generated --output data/en-art"});
   auto options = std::make_shared<data::FetchOptions>();
   auto list = std::make_shared<bool>(false);
   add_options(*command, *options);

@@ -162,17 +162,6 @@ std::vector<SentencePair> libreoffice_pairs(PrivateApt& apt, const std::string& 
   return catalogue_pairs(files, other, options, set);
 }
 
-void write_part(const std::vector<SentencePair>& pairs, const fs::path& stem,
-                const std::string& other) {
-  AtomicFile english(stem.string() + ".en"), translated(stem.string() + "." + other);
-  for (const SentencePair& pair : pairs) {
-    english.write(pair.first + "\n");
-    translated.write(pair.second + "\n");
-  }
-  english.commit();
-  translated.commit();
-}
-
 struct Collection {
   std::string name;
   std::vector<SentencePair> (*pairs)(PrivateApt& apt, const std::string& other,
@@ -209,9 +198,7 @@ void fetch_debian(const FetchOptions& options, FetchedSet& set) {
       format_count(all),
       format_count(split.train.size() + split.dev.size() + split.test.size() + split.overlapping),
       format_count(split.overlapping));
-  write_part(split.train, set.path() / "train", other);
-  write_part(split.dev, set.path() / "dev", other);
-  write_part(split.test, set.path() / "test", other);
+  set.write(split, "en", other);
 }
 
 }  // namespace residual::data

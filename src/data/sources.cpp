@@ -78,6 +78,22 @@ void FetchedSet::came_from(const std::string& address, const fs::path& file) {
   origins_.push_back({address, file});
 }
 
+void FetchedSet::write(const Split& split, const std::string& first, const std::string& second) {
+  const auto write_part = [&](const std::vector<SentencePair>& pairs, const char* name) {
+    const std::string stem = path() / name;
+    AtomicFile a(stem + "." + first), b(stem + "." + second);
+    for (const SentencePair& pair : pairs) {
+      a.write(pair.first + "\n");
+      b.write(pair.second + "\n");
+    }
+    a.commit();
+    b.commit();
+  };
+  write_part(split.train, "train");
+  write_part(split.dev, "dev");
+  write_part(split.test, "test");
+}
+
 std::vector<FetchedSet::File> FetchedSet::commit(std::string_view licence) {
   toml::table root{
       {"source", options_.source}, {"pairs", to_toml(options_.pairs)}, {"licence", licence}};
@@ -159,6 +175,13 @@ std::span<const Source> sources() {
        .licence = "that of each corpus in OPUS",
        .pairs = {"en-de"},
        .fetch = fetch_opus100},
+      {.name = "generated",
+       .summary = "sentences of a small grammar and of a made-up language; needs no network",
+       .languages = "en-art",
+       .size = "none",
+       .licence = "none needed",
+       .pairs = {"en-art"},
+       .fetch = fetch_generated},
   };
   return all;
 }

@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "data/language_pair.h"
+#include "data/split.h"
 
 // Where parallel text comes from. Each source is one .cpp file and one row of sources().
 namespace residual::data {
@@ -21,11 +22,13 @@ struct FetchOptions {
   std::string mirror;  // replaces scheme and host of addresses
   bool verify = true;  // downloads, where size or digest is known
 
+  // Where the split is ours.
+  size_t dev = 2000, test = 2000;  // sentence pairs
+
   // Debian only.
   std::string collection = "descriptions";  // or "gettext" or "libreoffice"
   std::vector<std::string> packages;        // source packages for "gettext"; empty: our choice
   std::string suite = "stable";             // on the mirror, if one is given
-  size_t dev = 2000, test = 2000;           // sentence pairs
 };
 
 // A fetched set while it is made: a directory of plain text, one sentence per line, that appears
@@ -40,6 +43,8 @@ class FetchedSet {
   fs::path scratch() const;
   // Records a file that the text was made from.
   void came_from(const std::string& address, const fs::path& file);
+  // train, dev and test, each as two files that end in the languages' names.
+  void write(const Split& split, const std::string& first, const std::string& second);
 
   struct File {
     std::string path;
@@ -80,6 +85,7 @@ void fetch_iwslt14(const FetchOptions& options, FetchedSet& set);
 void fetch_wmt14(const FetchOptions& options, FetchedSet& set);
 void fetch_wmt14_icml17(const FetchOptions& options, FetchedSet& set);
 void fetch_opus100(const FetchOptions& options, FetchedSet& set);
+void fetch_generated(const FetchOptions& options, FetchedSet& set);
 
 // The only pair asked for; fails if there are several, or if it is not made of languages `a` and
 // `b`, in either order.

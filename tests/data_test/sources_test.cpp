@@ -391,5 +391,22 @@ TEST(ParsePair, TakesLanguageCodesOnly) {
   }
 }
 
+TEST_F(Fetch, GeneratedTextNeedsNothingAndIsTheSameEveryTime) {
+  FetchOptions chosen = options("generated");
+  chosen.mirror = "http://no.such.host";
+  chosen.dev = chosen.test = 100;
+  const auto files = fetch(chosen);
+  EXPECT_EQ(out("test.en").substr(0, out("test.en").find('\n')), "This red village will follow the bears.");
+  const std::string text = out("source.toml");
+  chosen.force = true;
+  fetch(chosen);
+  EXPECT_EQ(out("source.toml"), text) << "it holds every file's digest";
+
+  const auto train = lines_of(here_ / "out/train.en"), test = lines_of(here_ / "out/test.en");
+  EXPECT_GT(train.size(), 29000u);
+  EXPECT_EQ(test.size(), 100u);
+  for (const std::string& line : test) EXPECT_EQ(train.count(line), 0u) << line;
+}
+
 }  // namespace
 }  // namespace residual::data
