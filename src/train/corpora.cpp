@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "text/vocabulary.h"
@@ -48,6 +49,10 @@ std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
     Entry entry{prepared,
                 std::make_unique<data::Corpus>(data::Corpus::open(directory_ / prepared.file)),
                 {}};
+    const auto hash = [&](const std::string& language) {
+      return checksum(read_file(directory_ / vocabulary_of(manifest_, language).file));
+    };
+    entry.corpus->require_vocabularies(hash(prepared.source), hash(prepared.target));
     if (!prepared.source_tag.empty()) {
       const int32_t id = vocabulary.id(prepared.source_tag);
       require(id != text::Vocabulary::kUnk, "{}: has no symbol {}, which {} needs",
@@ -68,6 +73,10 @@ TrainConfig Corpora::with_vocabularies(TrainConfig config) const {
   set(config.model.source_vocabulary, source_symbols_, "source_vocabulary");
   set(config.model.target_vocabulary, target_symbols_, "target_vocabulary");
   model::check(config.model);
+  require(config.model.sharing != model::Sharing::all || source_vocabulary_ == target_vocabulary_,
+          "model.sharing: \"all\" needs one vocabulary, {} has {} and {}. Prepare the corpus with "
+          "vocabulary.joined = true, or set model.sharing = \"target\"",
+          directory_.string(), source_vocabulary_, target_vocabulary_);
   return config;
 }
 

@@ -15,11 +15,11 @@ namespace residual::train {
 // The corpora of a prepared directory as training needs them.
 class Corpora {
  public:
-  // An Error if the directory is not prepared, has no training corpus, or its vocabularies do not
-  // fit the model's sharing.
+  // An Error if the directory is not prepared, has no training corpus, or its vocabularies are not
+  // those its corpora were made with.
   explicit Corpora(const TrainConfig& config);
 
-  // The configuration with the vocabularies' sizes.
+  // The configuration with the vocabularies' sizes. An Error if they do not fit its sharing.
   TrainConfig with_vocabularies(TrainConfig config) const;
 
   data::Batcher batcher(const TrainConfig& config) const;

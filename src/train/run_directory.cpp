@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kEnvironment = "environment.toml";
 constexpr const char* kLock = "lock";
+constexpr const char* kMetrics = "metrics.jsonl";
 
 // A session of a run: from its start or a resume to its end.
 struct Session {
@@ -87,8 +88,8 @@ int lock(const fs::path& path) {
 
 // All that a run writes; whatever else lies there is the user's and stays.
 void remove_run(const fs::path& path) {
-  for (const char* name : {kCheckpoints, "best", "last", kEnvironment, "metrics.jsonl",
-                           "speed.jsonl", "log.txt", kRunConfig}) {
+  for (const char* name : {kCheckpoints, "best", "last", kEnvironment, kMetrics, "speed.jsonl",
+                           "log.txt", kRunConfig}) {
     fs::remove_all(path / name);
   }
   for (const auto& item : fs::directory_iterator(path)) {
@@ -112,10 +113,13 @@ RunDirectory::~RunDirectory() {
 
 RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force,
                                   FileSystem& system) {
+  require_writable(path);
   fs::create_directories(path);
   RunDirectory run(path, lock(path));
   const bool used = fs::exists(path / kRunConfig);
-  require(!used || force,
+  // One that was refused for its corpus or its size has not begun, and is not in the way.
+  const bool begun = used && fs::exists(path / kMetrics);
+  require(!begun || force,
           "{}: holds a run already; continue it with --resume, give another --output, or start it "
           "over with --force",
           path.string());

@@ -1,11 +1,14 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace residual::train {
 
 Rank note_validation(State& state, Metric metric, double value, int64_t keep) {
+  // What is not a number is worse than any.
   const auto better = [metric](double a, double b) {
+    if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
     return metric == Metric::bleu ? a > b : a < b;
   };
   const bool gain = state.best.empty() || better(value, state.best[0].value);

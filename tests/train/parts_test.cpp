@@ -1,11 +1,14 @@
-// The small parts of a run: shards, loss scale, validations, memory, display.
+// The small parts of a run: shards, loss scale, validations, corpora, memory, display.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
+#include "tiny.h"
+#include "train/corpora.h"
 #include "train/display.h"
 #include "train/memory.h"
 #include "train/metrics.h"
@@ -120,6 +123,47 @@ TEST(Validation, HigherBleuIsBetter) {
   EXPECT_EQ(note_validation(state, Metric::bleu, 20, 1), Rank::best);
   EXPECT_EQ(note_validation(state, Metric::bleu, 19, 1), Rank::none);
   EXPECT_EQ(note_validation(state, Metric::bleu, 21, 1), Rank::best);
+}
+
+TEST(Validation, OfAModelThatBrokeIsWorseThanAny) {
+  State state;
+  EXPECT_EQ(note_validation(state, Metric::loss, 5, 2), Rank::best);
+  EXPECT_EQ(note_validation(state, Metric::loss, std::nan(""), 2), Rank::kept);
+  EXPECT_EQ(state.best[0].value, 5);
+  EXPECT_EQ(state.validations_without_gain, 1);
+  EXPECT_EQ(note_validation(state, Metric::loss, 6, 2), Rank::kept);
+  EXPECT_EQ(note_validation(state, Metric::loss, 4, 2), Rank::best);
+}
+
+template <class Body>
+std::string error_of(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Corpora, NeedTheVocabularyTheyWereMadeWith) {
+  const test::ReverseTask task(20);
+  replace_file(task.prepared() / "vocabulary.txt", "z 1\n");
+  EXPECT_THAT(error_of([&] { Corpora{task.config()}; }),
+              HasSubstr("made with another source vocabulary"));
+}
+
+// Of the same size, as padding to a multiple of 8 makes them more often than not.
+TEST(Corpora, WithTwoVocabulariesCannotShareAllEmbeddings) {
+  const test::ReverseTask task(20);
+  data::Recipe recipe = data::load_manifest(task.prepared()).recipe;
+  recipe.vocabulary.joined = false;
+  data::prepare(recipe, {.output = task.path("separate")});
+  TrainConfig config = task.config();
+  config.data.prepared = task.path("separate").string();
+  EXPECT_THAT(error_of([&] { Corpora(config).with_vocabularies(config); }),
+              HasSubstr("\"all\" needs one vocabulary"));
+  config.model.sharing = model::Sharing::target;
+  EXPECT_EQ(Corpora(config).with_vocabularies(config).model.sharing, model::Sharing::target);
 }
 
 TEST(Averages, AreInBits) {

@@ -50,6 +50,13 @@ TEST_F(RunDirectories, AreNotOverwrittenByAccident) {
   EXPECT_EQ(read_file(path_ / "notes.txt"), "mine");
 }
 
+TEST_F(RunDirectories, ThatNeverBeganAreNotInTheWay) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  config_.schedule.peak = 0.25;
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().schedule.peak, 0.25);
+}
+
 TEST_F(RunDirectories, KeepTheResolvedConfiguration) {
   { const auto run = RunDirectory::create(path_, config_, false); }
   const auto run = RunDirectory::resume(path_, nullptr);
