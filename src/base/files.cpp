@@ -203,8 +203,8 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
     require(replace, "{}: already exists; give another directory, or --force to replace it",
             target_.string());
     require(fs::is_directory(target_) && (fs::is_empty(target_) || fs::exists(target_ / marker)),
-            "{}: holds no {}, so it is not an earlier result, and --force will not replace it",
-            target_.string(), marker);
+            "{}: holds no {}, so it is not an earlier result and is not replaced", target_.string(),
+            marker);
   }
   const fs::path parent = directory_of(target_);
   fs::create_directories(parent);

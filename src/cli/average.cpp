@@ -20,7 +20,7 @@ struct Options {
 void add_choice_options(CLI::App& command, train::CheckpointChoice& choice) {
   const std::string group = "Which checkpoints of a run; all that are there unless given";
   const auto add_count = [&](const char* name, int64_t& count, const char* what) {
-    command.add_option(name, count, what)->check(CLI::PositiveNumber)->type_name("K")->group(group);
+    command.add_option(name, count, what)->check(positive())->type_name("K")->group(group);
   };
   add_count("--last", choice.last, "the K latest");
   add_count("--best", choice.best, "the K best by validation");

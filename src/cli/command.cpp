@@ -25,6 +25,24 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
   return group;
 }
 
+CLI::Validator positive() {
+  const auto check = [](std::string& text) {
+    double value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value > 0;
+    return fits ? "" : fmt::format("expected a number greater than 0, got \"{}\"", text);
+  };
+  return {check, "POSITIVE"};
+}
+
+CLI::Validator not_negative() {
+  const auto check = [](std::string& text) {
+    double value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= 0;
+    return fits ? "" : fmt::format("expected a number that is not negative, got \"{}\"", text);
+  };
+  return {check, "NOT NEGATIVE"};
+}
+
 void add_line_options(CLI::App& command, text::TransformLines& files) {
   command.add_option("input", files.input, "text, one sentence per line; - is standard input")
       ->capture_default_str()

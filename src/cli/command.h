@@ -21,6 +21,10 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
 // [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
 void add_line_options(CLI::App& command, text::TransformLines& files);
 
+// Checks of a number: greater than 0, at least 0. CLI11's own print the largest double.
+CLI::Validator positive();
+CLI::Validator not_negative();
+
 // Puts a whole result into a file, which appears complete, or on standard output ("-").
 void write_result(const fs::path& output, std::string_view content);
 

@@ -196,7 +196,7 @@ void add_corpus_show(CLI::App& parent) {
       ->type_name("N")
       ->group("Output");
   command->add_option("--count", o->count, "without --line, how many pairs to show")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group("Output");

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "cli/command.h"
 #include "model/parameters.h"
 #include "train/average.h"
 
@@ -21,12 +22,12 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
         ->type_name(type)
         ->group(group);
   };
-  add("--beam", o.beam, "hypotheses kept per sentence; 1: greedy")->check(CLI::PositiveNumber);
+  add("--beam", o.beam, "hypotheses kept per sentence; 1: greedy")->check(positive());
   add("--length-penalty", o.length_penalty,
       "scores are divided by length to this power; 0: sums. fairseq's lenpen, Marian's normalize",
       "X");
   add("--word-penalty", o.word_penalty, "subtracted for each token before that, as in Marian", "X");
-  add("--min-length", o.min_length, "tokens before </s>, at least")->check(CLI::NonNegativeNumber);
+  add("--min-length", o.min_length, "tokens before </s>, at least")->check(not_negative());
   command
       .add_option_function<int64_t>(
           "--max-length",
@@ -35,16 +36,15 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
             o.max_length_offset = static_cast<double>(length);
           },
           "tokens before </s>, at most, however long the source is")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N")
       ->group(group);
   add("--max-length-factor", o.max_length_factor,
       "otherwise at most this times the source's tokens ...", "X")
-      ->check(CLI::NonNegativeNumber);
-  add("--max-length-offset", o.max_length_offset, "... and so many more")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
+  add("--max-length-offset", o.max_length_offset, "... and so many more")->check(not_negative());
   add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");
   command.add_flag("--forbid-unk", o.forbid_unk, "never give <unk>")->group(group);
   add_choice<Stop>(command, "--stop", o.stop,
@@ -66,11 +66,9 @@ void add_sampling_options(CLI::App& command, decode::Sampling& o) {
         ->type_name(type)
         ->group(group);
   };
-  add("--top-k", o.top_k, "only from the K likeliest tokens; 0: all", "K")
-      ->check(CLI::NonNegativeNumber);
+  add("--top-k", o.top_k, "only from the K likeliest tokens; 0: all", "K")->check(not_negative());
   add("--top-p", o.top_p, "only from the fewest tokens whose probabilities sum to P", "P");
-  add("--temperature", o.temperature, "divides logits before drawing", "X")
-      ->check(CLI::PositiveNumber);
+  add("--temperature", o.temperature, "divides logits before drawing", "X")->check(positive());
   add("--seed", o.seed, "of the random numbers; a line's draws depend on it and the line alone",
       "N");
 }
@@ -116,14 +114,14 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   command
       .add_option("--batch-tokens", o.crew.batch_tokens,
                   "source tokens that one thread works on at a time, at most")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command
       .add_option("--batch-sentences", o.crew.batch_sentences,
                   "sentences that one thread works on at a time, at most; 0: by the beam")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

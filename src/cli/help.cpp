@@ -164,6 +164,17 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
                      word, suggestion(word, known));
 }
 
+// CLI11 calls a positional argument by its name in the code; help and this by that of its type.
+std::string required(const CLI::App& app, std::string message) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name() + " ";
+    if (option->get_positional() && message.starts_with(name)) {
+      message.replace(0, name.size(), option_left(*option) + " ");
+    }
+  }
+  return message;
+}
+
 }  // namespace
 
 void set_up_help(CLI::App& root) {
@@ -174,6 +185,7 @@ void set_up_help(CLI::App& root) {
     app = deepest(app);
     std::string message = error.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&error)) message = unexpected(*app, message);
+    if (dynamic_cast<const CLI::RequiredError*>(&error)) message = required(*app, message);
     return fmt::format("residual: {}\nTry `{} --help`.\n", message, path_of(app));
   });
 }

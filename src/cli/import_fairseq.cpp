@@ -55,17 +55,17 @@ void add_architecture_options(CLI::App& command, model::FairseqOptions& o) {
       ->type_name("NAME")
       ->group(group);
   command.add_option("--heads", o.heads, "attention heads; the file's metadata may have them")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N")
       ->group(group);
   command
       .add_option("--eta", o.eta,
                   "resi-dual: enc_res_input_norm_scale; 1 unless the metadata has it")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("X")
       ->group(group);
   command.add_option("--max-positions", o.max_positions, "longest sentence, </s> counted")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/recipe.h"
 #include "data/recipe.h"
+#include "train/config.h"
 
 namespace residual::cli {
 namespace {
@@ -24,7 +26,7 @@ struct Options {
 data::Recipe resolve(const Options& options) {
   data::Recipe recipe;
   if (!options.recipe.empty()) {
-    read_layered_config(options.recipe, recipe);
+    read_recipe_file<train::TrainConfig>(options.recipe, recipe, "prepare", "train");
   } else if (!options.train.empty()) {
     recipe.dev = recipe.test = {};
   }

@@ -4,8 +4,10 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -69,6 +71,13 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
     return report(error.what());
   } catch (const std::bad_alloc&) {
     return report("out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+  } catch (const std::system_error& error) {
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    return report(is_thread ? "the system refuses a thread; use fewer (--threads), or raise the "
+                              "limit on memory or processes (ulimit -a)"
+                            : error.what());
   } catch (const std::exception& error) {
     return report(error.what());
   }

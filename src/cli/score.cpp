@@ -269,7 +269,7 @@ void add_bleu_options(CLI::App& command, Options& options) {
   command
       .add_option("--smooth-value", options.bleu.smoothing_value,
                   "for floor (0.1 unless given) and add-k (1 unless given)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->type_name("X")
       ->group(group);
   command.add_option("--max-order", options.bleu.max_order, "longest n-grams")

@@ -9,6 +9,8 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/recipe.h"
+#include "data/recipe.h"
 #include "model/parameters.h"
 #include "train/config.h"
 #include "train/corpora.h"
@@ -126,7 +128,9 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
 
 train::TrainConfig read_recipe(const TrainCommand& command) {
   train::TrainConfig config;
-  if (!command.recipe.empty()) read_layered_config(command.recipe, config);
+  if (!command.recipe.empty()) {
+    read_recipe_file<data::Recipe>(command.recipe, config, "train", "prepare");
+  }
   if (!command.data.empty()) config.data.prepared = command.data;
   apply_settings<train::TrainConfig>(command.settings, config);
   return config;

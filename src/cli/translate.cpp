@@ -149,7 +149,7 @@ void add_output_options(CLI::App& command, Options& o) {
             o.model.translator.search.n_best = n;
           },
           "the N best of each line with their scores; at most --beam")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->type_name("N")
       ->group(group);
   command
@@ -159,7 +159,7 @@ void add_output_options(CLI::App& command, Options& o) {
   command
       .add_option("--alignment-layer", o.model.translator.search.attention_layer,
                   "decoder layer whose attention that is, counted from the top")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

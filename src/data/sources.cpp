@@ -198,8 +198,9 @@ std::vector<FetchedSet::File> fetch(FetchOptions options) {
     source.fetch(options, set);
     return set.commit(source.licence);
   }
-  fail("unknown source \"{}\"{}; `residual fetch --list` shows all", options.source,
-       suggestion(options.source, names));
+  const std::string hint = suggestion(options.source, names);
+  fail("unknown source \"{}\"{}", options.source,
+       hint.empty() ? "; `residual fetch --list` shows all" : hint);
 }
 
 }  // namespace residual::data

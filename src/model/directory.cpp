@@ -22,7 +22,7 @@ fs::path resolve_run(const fs::path& path) {
   for (const char* inside : {"best", "last"}) {
     if (fs::exists(path / inside / kWeightsFile)) return path / inside;
   }
-  require(fs::exists(path), "{}: no such directory", path.string());
+  require(fs::exists(path), "{}: no such directory or file", path.string());
   fail(
       "{}: not a model directory (it has no {}), nor a run directory with a model in best/ or "
       "last/",

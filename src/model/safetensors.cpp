@@ -206,8 +206,13 @@ SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) 
   out.name_ = name;
   require(bytes.size() >= kLengthBytes, "{}: {} bytes are too few for a safetensors file", name,
           bytes.size());
+  require(!bytes.starts_with("PK\3\4"),
+          "{}: is a zip archive, as PyTorch's checkpoints are; save its tensors as safetensors "
+          "(docs/commands/import-fairseq.md has the three lines of Python)",
+          name);
   const auto length = element<uint64_t>(bytes, 0);
-  require(length <= kMaxHeader, "{}: header of {} bytes exceeds the format's {}", name, length,
+  require(length <= kMaxHeader,
+          "{}: header of {} bytes exceeds the format's {}; not a safetensors file", name, length,
           kMaxHeader);
   require(length <= bytes.size() - kLengthBytes,
           "{}: header of {} bytes, but the file ends after {}", name, length,

@@ -82,6 +82,9 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual bpe", "a command is required"},
            {"residual bpe lern", "unknown command \"lern\"; did you mean \"learn\"?"},
            {"residual bpe apply", "--codes is required"},
+           {"residual score", "HYP is required"},
+           {"residual translate --model m --beam 0",
+            "--beam: expected a number greater than 0, got \"0\""},
            {"residual completions tcsh", "tcsh not in {bash,zsh,fish}"}}) {
     SCOPED_TRACE(line);
     const auto result = run(line + " < /dev/null");
@@ -100,6 +103,10 @@ TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
             "standard input:2: byte 1 of the line (0xff)"},
            {"echo a | residual tokenize > /dev/full",
             "standard output: cannot write: No space left"},
+           {"echo 'data.prepared = \"p\"' > r.toml; residual prepare r.toml -o out",
+            "r.toml: is a recipe for `residual train`, not for `residual prepare`"},
+           {"echo 'data = \"d\"' > r.toml; residual train r.toml --check",
+            "r.toml: is a recipe for `residual prepare`, not for `residual train`"},
            {"residual --version > /dev/full", "cannot write"},
            {"residual completions bash > /dev/full", "cannot write"}}) {
     SCOPED_TRACE(line);
