@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -126,6 +127,65 @@ TEST(Pages, ExistForEveryCommand) {
     const std::string command = line.substr(2, line.find(' ', 2) - 2);
     EXPECT_TRUE(fs::exists(fs::path(RESIDUAL_SOURCE_DIR) / "docs/commands" / (command + ".md")))
         << command;
+  }
+}
+
+// The options of a --help text, each by all its names; those of every command are left out.
+std::vector<std::vector<std::string>> options_in(std::string help) {
+  static const std::regex name("--?[a-zA-Z][a-zA-Z0-9-]*");
+  help = help.substr(0, help.find("Options of every command:"));
+  std::vector<std::vector<std::string>> options;
+  for (const auto& line : lines_of(help)) {
+    if (!line.starts_with("  -")) continue;
+    const std::string left = line.substr(2, line.find("  ", 2) - 2);
+    options.emplace_back();
+    const auto end = std::sregex_iterator();
+    for (auto at = std::sregex_iterator(left.begin(), left.end(), name); at != end; ++at) {
+      options.back().push_back(at->str());
+    }
+  }
+  return options;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream all;
+  all << std::ifstream(path).rdbuf();
+  return all.str();
+}
+
+// The page of a command and those of the commands that it refers to.
+std::string pages_about(const fs::path& page) {
+  static const std::regex link(R"(\]\(([a-z-]+\.md)[)#])");
+  const std::string text = text_of(page);
+  std::string all = text;
+  const auto end = std::sregex_iterator();
+  for (auto at = std::sregex_iterator(text.begin(), text.end(), link); at != end; ++at) {
+    all += text_of(page.parent_path() / (*at)[1].str());
+  }
+  return all;
+}
+
+TEST(Pages, MentionEveryOption) {
+  for (const auto& page : pages()) {
+    const std::string command = "residual " + page.stem().string();
+    const std::string help = test::run(command + " --help").output;
+    auto options = options_in(help);
+    const size_t groups = help.find("Commands:\n");
+    const auto sub_commands = groups == std::string::npos ? "" : help.substr(groups + 10);
+    for (const auto& line : lines_of(sub_commands)) {
+      if (line.empty()) break;
+      if (line[2] == ' ') continue;
+      const std::string name = line.substr(2, line.find(' ', 2) - 2);
+      const auto more = options_in(test::run(command + " " + name + " --help").output);
+      options.insert(options.end(), more.begin(), more.end());
+    }
+    const std::string text = pages_about(page);
+    for (const auto& names : options) {
+      const auto is_there = [&](const std::string& name) {
+        return std::regex_search(text, std::regex("[^a-z-]" + name + "([^a-z0-9-]|$)"));
+      };
+      EXPECT_TRUE(std::ranges::any_of(names, is_there)) << page << " lacks " << names.back();
+    }
   }
 }
 
