@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 #include "cli/command.h"
+#include "cli/language.h"
 #include "cli/recipe.h"
 #include "data/recipe.h"
 #include "train/config.h"
@@ -44,6 +46,16 @@ data::Recipe resolve(const Options& options) {
   return recipe;
 }
 
+void warn_of_languages(const data::Recipe& recipe) {
+  if (recipe.text.tokenizer != data::TokenizerKind::moses) return;
+  std::set<std::string> languages;
+  for (const auto& pair : data::language_pairs(recipe))
+    languages.insert({pair.source, pair.target});
+  for (const auto& language : languages) {
+    warn_of_unknown_language(language, "English abbreviations");
+  }
+}
+
 void run(const Options& options) {
   const data::Recipe recipe = resolve(options);
   if (options.explain) {
@@ -51,6 +63,7 @@ void run(const Options& options) {
     return;
   }
   if (options.prepare.output.empty()) throw CLI::RequiredError("--output");
+  warn_of_languages(recipe);
   fmt::print("{}", data::summary(data::prepare(recipe, options.prepare)));
 }
 

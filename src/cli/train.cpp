@@ -33,6 +33,7 @@ void print_check(const train::TrainConfig& given) {
              count(model::parameter_count(config.model)));
   fmt::print("epoch:   {} batches, {} updates\n", count(batches), count(updates));
   fmt::print("memory:  {}\n", describe(train::estimate_memory(config)));
+  train::require_memory(config, train::available_memory());
 }
 
 void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {

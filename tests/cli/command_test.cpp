@@ -94,6 +94,15 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
   }
 }
 
+TEST(Prepare, WarnsOfALanguageWithoutAbbreviations) {
+  const auto result =
+      run("echo 'a b' > t.xx; echo 'c d' > t.de\n"
+          "residual prepare --source-lang xx --target-lang de --train t -o out");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.error,
+              HasSubstr("language \"xx\" is not known, English abbreviations are used"));
+}
+
 TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"residual tokenize /nonexistent",
