@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -45,6 +48,20 @@ ProcessResult run_process(const std::vector<std::string>& argv) {
   }
   ::close(ends[0]);
   return result;
+}
+
+std::string single_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string shell_word(const std::string& text) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("_-./:,+@%=", c) != nullptr;
+  };
+  const bool plain = !text.empty() && std::ranges::all_of(text, is_plain);
+  return plain ? text : single_quoted(text);
 }
 
 }  // namespace residual

@@ -14,4 +14,9 @@ struct ProcessResult {
 // to standard output. Its standard error is ours.
 ProcessResult run_process(const std::vector<std::string>& argv);
 
+// As a shell's single-quoted text.
+std::string single_quoted(const std::string& text);
+// As a word that a shell reads back, quoted only if it must be: for commands in messages.
+std::string shell_word(const std::string& text);
+
 }  // namespace residual

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "cli/command.h"
 
 namespace residual::cli {
@@ -27,13 +28,6 @@ struct Node {
   std::string path;  // "residual bpe learn"
   std::vector<Word> commands, options;
 };
-
-// As a shell's single-quoted text.
-std::string single_quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 void add_options(const CLI::App& app, const CLI::Option* except, std::vector<Word>& options) {
   for (const CLI::Option* option : app.get_options()) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "base/progress.h"
 #include "model/parameters.h"
 #include "train/memory.h"
@@ -96,7 +97,7 @@ End Trainer::run_loop(const StopSignals& signals) {
       save(/*best=*/false);
       background_.wait();
       log_->say(fmt::format("stopped after update {}; continue with: residual train --resume -o {}",
-                            format_count(state_.update), run_.path().string()));
+                            format_count(state_.update), shell_word(run_.path().string())));
       return End::interrupted;
     }
     const Step done = step();
@@ -207,7 +208,8 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
       "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
       "`residual train --replay {}`; try a lower schedule.peak, optimizer.clip_norm, or "
       "train.on_nonfinite = \"skip\" with --resume",
-      number, finding.place, corpora_.lines_of(finding.shard, kLinesShown), bundle.string());
+      number, finding.place, corpora_.lines_of(finding.shard, kLinesShown),
+      shell_word(bundle.string()));
   log_->note(text);
   throw Error(text);
 }
@@ -312,7 +314,7 @@ void Trainer::save(bool best) {
       fail(
           "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
           "to it, then go on with: residual train --resume -o {}",
-          copy->state.update, error.what(), run_.path().string());
+          copy->state.update, error.what(), shell_word(run_.path().string()));
     }
   });
 }

@@ -42,6 +42,14 @@ TEST(RunProcess, GivesOutputAndExitCode) {
   EXPECT_EQ(run_process({"cat"}).output, "");  // no standard input to wait for
 }
 
+TEST(ShellWord, IsReadBackByAShell) {
+  EXPECT_EQ(shell_word("runs/iwslt14-de_en.1"), "runs/iwslt14-de_en.1");
+  for (const std::string word : {"", "my runs/it's $HOME", "\u00e9\"`!", "a\nb"}) {
+    const std::string script = "printf '[%s]' " + shell_word(word);
+    EXPECT_EQ(run_process({"sh", "-c", script}).output, "[" + word + "]") << script;
+  }
+}
+
 TEST(Require, FormatsOnlyWhenItFails) {
   require(true, "never {}", 1);
   try {

@@ -1,4 +1,4 @@
-// The transcripts in README.md and docs/ are run: what they show is what a reader gets.
+// The transcripts in docs/commands/ are run: what they show is what a reader gets.
 //
 // In a block that starts with ```sh, a line "$ command" is run by bash (a trailing backslash
 // continues it) in one directory per page, and the lines up to the next command are its standard
