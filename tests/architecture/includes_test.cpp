@@ -25,6 +25,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"schemes", {"kernels", "base"}},
     {"model", {"kernels", "schemes", "text", "base"}},
     {"decode", {"schemes", "model", "kernels", "text", "base"}},
+    {"api", {"decode", "model", "text", "base"}},
     {"ops", {"kernels", "base"}},
     {"nn", {"ops", "schemes", "model", "kernels", "text", "base"}},
     {"train",

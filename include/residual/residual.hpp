@@ -1,0 +1,98 @@
+// ResiDual for C++ programs (C++17 or later).
+//
+//   residual::Translator translator("models/de-en", "beam=4 precision=int8");
+//   std::cout << translator.translate("Guten Morgen!") << '\n';
+//
+// This is residual.h with C++'s types and exceptions, all of it inline: a program depends on the C
+// functions alone, whatever its compiler and standard library are. What residual.h says about text,
+// settings and threads holds here too.
+#pragma once
+
+#include <residual/residual.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace residual {
+
+class Error : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Candidate {
+  std::string text;
+  double score = 0;
+};
+
+class Translator {
+ public:
+  // A model directory, bundle or run; settings like "beam=4 length_penalty=0.6".
+  explicit Translator(const std::string& model, const std::string& settings = "")
+      : translator_(residual_open(model.c_str(), settings.c_str())) {
+    if (!translator_) throw Error(residual_error());
+  }
+
+  std::string translate(const std::string& line) const {
+    return translate(std::vector<std::string>{line})[0];
+  }
+
+  // The best translation of each line.
+  std::vector<std::string> translate(const std::vector<std::string>& lines) const {
+    const Translations found = run(lines);
+    std::vector<std::string> texts;
+    texts.reserve(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) texts.emplace_back(residual_text(found.get(), i, 0));
+    return texts;
+  }
+
+  // All translations of each line, best first: as many as the setting n_best says.
+  std::vector<std::vector<Candidate>> candidates(const std::vector<std::string>& lines) const {
+    const Translations found = run(lines);
+    std::vector<std::vector<Candidate>> all(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      for (size_t rank = 0; rank < residual_ranks(found.get(), i); ++rank) {
+        all[i].push_back(
+            {residual_text(found.get(), i, rank), residual_score(found.get(), i, rank)});
+      }
+    }
+    return all;
+  }
+
+  // log p(target | source) of each pair.
+  std::vector<double> log_probabilities(const std::vector<std::string>& sources,
+                                        const std::vector<std::string>& targets) const {
+    if (sources.size() != targets.size()) throw Error("sources and targets differ in number");
+    std::vector<double> out(sources.size());
+    const int failed =
+        residual_log_probabilities(translator_.get(), pointers(sources).data(),
+                                   pointers(targets).data(), sources.size(), out.data());
+    if (failed != 0) throw Error(residual_error());
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(residual_translator* translator) const { residual_close(translator); }
+    void operator()(residual_translations* translations) const { residual_free(translations); }
+  };
+  using Translations = std::unique_ptr<residual_translations, Free>;
+
+  static std::vector<const char*> pointers(const std::vector<std::string>& lines) {
+    std::vector<const char*> out;
+    out.reserve(lines.size());
+    for (const auto& line : lines) out.push_back(line.c_str());
+    return out;
+  }
+
+  Translations run(const std::vector<std::string>& lines) const {
+    Translations found(residual_translate(translator_.get(), pointers(lines).data(), lines.size()));
+    if (!found) throw Error(residual_error());
+    return found;
+  }
+
+  std::unique_ptr<residual_translator, Free> translator_;
+};
+
+}  // namespace residual

@@ -1,0 +1,70 @@
+#include "api/settings.h"
+
+#include <sstream>
+
+#include "base/config.h"
+#include "base/error.h"
+
+namespace residual::api {
+namespace {
+
+enum class Numbers { fp32, int8 };
+
+struct Settings {
+  Numbers precision = Numbers::fp32;
+  int64_t threads = 0;
+  decode::TranslatorOptions translator;
+};
+
+void fields(ConfigVisitor& visit, Settings& s) {
+  constexpr double kMaxThreads = 1024;
+  visit.choice("precision", s.precision, {"fp32", "int8"},
+               "of the matrices; a model exported as int8 stays so");
+  visit("threads", s.threads, "that translate; 0: one for each core the process may use",
+        {.min = 0, .max = kMaxThreads});
+  visit("source", s.translator.source, "source language, if the model has several");
+  visit("target", s.translator.target, "target language, if the model has several");
+  visit("pieces", s.translator.pieces,
+        "lines are segmented already: pieces between spaces, in and out");
+  visit.choice("long_lines", s.translator.long_lines, {"split", "refuse"},
+               "lines with more tokens than the model has positions");
+  visit("batch_tokens", s.translator.crew.batch_tokens,
+        "source tokens that one thread works on at a time, at most", {.min = 1});
+  visit("batch_sentences", s.translator.crew.batch_sentences,
+        "sentences that one thread works on at a time, at most; 0: by the beam", {.min = 0});
+  fields(visit, s.translator.search);
+}
+
+// TOML wants quotes around whatever is no number or truth value.
+std::string toml_line(const std::string& word) {
+  const size_t equals = word.find('=');
+  require(equals != std::string::npos && equals > 0, "settings: expected key=value, got \"{}\"",
+          word);
+  const std::string value = word.substr(equals + 1);
+  char* end = nullptr;
+  std::strtod(value.c_str(), &end);
+  const bool is_number = !value.empty() && *end == '\0';
+  if (is_number || value == "true" || value == "false") return word;
+  return word.substr(0, equals) + "='" + value + "'";
+}
+
+}  // namespace
+
+decode::TranslatorOptions parse_settings(std::string_view words) {
+  std::istringstream stream{std::string(words)};
+  std::string toml;
+  for (std::string word; stream >> word;) toml += toml_line(word) + "\n";
+  Settings settings;
+  read_toml(toml, "settings", [&](ConfigVisitor& visit) { fields(visit, settings); });
+  decode::TranslatorOptions& o = settings.translator;
+  require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
+  o.precision =
+      settings.precision == Numbers::int8 ? decode::Precision::int8 : decode::Precision::float32;
+  o.crew.threads = static_cast<int>(settings.threads);
+  decode::check(o.search);
+  return o;
+}
+
+std::string explain_settings() { return explain_config<Settings>(); }
+
+}  // namespace residual::api
