@@ -59,6 +59,14 @@ void add_line_options(CLI::App& command, text::TransformLines& files) {
       ->group("Input and output");
 }
 
+std::string installed_recipe(const std::string& path) {
+  std::error_code ignored;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path installed = (bin / RESIDUAL_SHARE / path).lexically_normal();
+  const bool use = !fs::exists(path, ignored) && fs::is_regular_file(installed, ignored);
+  return use ? installed.string() : path;
+}
+
 void write_result(const fs::path& output, std::string_view content) {
   if (output == "-") {
     FileSystem::real().write(STDOUT_FILENO, "standard output", content);

@@ -28,6 +28,16 @@ CLI::Validator not_negative();
 // Puts a whole result into a file, which appears complete, or on standard output ("-").
 void write_result(const fs::path& output, std::string_view content);
 
+// A transformation of an option that names a recipe: one that is not there as given is looked for
+// among what was installed with the program, so that "recipes/debian.toml" works anywhere.
+std::string installed_recipe(const std::string& path);
+
+// The script by which "bash", "zsh" or "fish" completes command lines.
+std::string completion_script(const CLI::App& root, const std::string& shell);
+
+// --share DIR, hidden: writes manual pages and completions as they are installed below share/.
+void add_share(CLI::App& root);
+
 void add_version(CLI::App& root);
 
 void add_average(CLI::App& root);

@@ -31,7 +31,7 @@ struct Node {
 
 void add_options(const CLI::App& app, const CLI::Option* except, std::vector<Word>& options) {
   for (const CLI::Option* option : app.get_options()) {
-    if (option == except) continue;
+    if (option == except || option->get_group().empty()) continue;  // hidden
     const bool takes_value = option->get_items_expected_max() > 0;
     for (const auto& name : option->get_lnames()) {
       options.push_back({"--" + name, option->get_description(), takes_value});
@@ -168,6 +168,12 @@ std::string fish(const std::vector<Node>& nodes) {
 
 }  // namespace
 
+std::string completion_script(const CLI::App& root, const std::string& shell) {
+  std::vector<Node> nodes;
+  collect(root, "residual", nodes);
+  return shell == "bash" ? bash(nodes) : shell == "zsh" ? zsh(nodes) : fish(nodes);
+}
+
 void add_completions(CLI::App& root) {
   CLI::App* command = add_command(
       root, "completions", "print a shell's completion script",
@@ -181,14 +187,7 @@ void add_completions(CLI::App& root) {
       ->type_name("SHELL")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}))
       ->group("Shell");
-  command->callback([&root, shell] {
-    std::vector<Node> nodes;
-    collect(root, "residual", nodes);
-    const std::string script = *shell == "bash"  ? bash(nodes)
-                               : *shell == "zsh" ? zsh(nodes)
-                                                 : fish(nodes);
-    fmt::print("{}", script);
-  });
+  command->callback([&root, shell] { fmt::print("{}", completion_script(root, *shell)); });
 }
 
 }  // namespace residual::cli

@@ -47,6 +47,83 @@ std::string type_name(const CLI::Option& option) {
   return type.substr(0, type.find(':'));
 }
 
+class Help : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string /*name*/,
+                        CLI::AppFormatMode /*mode*/) const override {
+    const CLI::App* root = app;
+    while (root->get_parent()) root = root->get_parent();
+    std::string out = fmt::format("{}\n\nUsage: {}\n", app->get_description(), usage_of(*app));
+
+    const auto commands = commands_of(*app);
+    if (!commands.empty()) {
+      out += "\nCommands:\n";
+      for (const CLI::App* command : commands) {
+        out += row(command->get_name(), command->get_description());
+      }
+    }
+    out += groups(*app);
+    if (app != root) out += groups(*root);
+    if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
+    return out;
+  }
+
+ private:
+  static std::string groups(const CLI::App& app) {
+    std::string out;
+    for (const auto& group : option_groups(app)) {
+      out += fmt::format("\n{}:\n", group.name);
+      for (const CLI::Option* option : group.options) {
+        out += row(option_left(*option), option_right(*option));
+      }
+    }
+    return out;
+  }
+};
+
+// The command whose arguments were being read, "residual bpe learn".
+const CLI::App* deepest(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().back();
+  return app;
+}
+
+// CLI11 lists what it did not expect at the end of its message; the first of them gets a
+// suggestion from what the command knows.
+std::string unexpected(const CLI::App& app, const std::string& message) {
+  std::istringstream words(message.substr(message.rfind(':') + 1));
+  std::string word;
+  for (std::string next; !word.starts_with("-") && words >> next;) {
+    if (word.empty() || next.starts_with("-")) word = next;  // an option before its value
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* at = &app; at; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+    }
+  }
+  const auto commands = commands_of(app);
+  for (const CLI::App* command : commands) known.push_back(command->get_name());
+  const bool is_command = !commands.empty();
+  return fmt::format("unknown {} \"{}\"{}",
+                     word.starts_with("-") ? "option"
+                     : is_command          ? "command"
+                                           : "argument",
+                     word, suggestion(word, known));
+}
+
+// CLI11 calls a positional argument by its name in the code; help and this by that of its type.
+std::string required(const CLI::App& app, std::string message) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name() + " ";
+    if (option->get_positional() && message.starts_with(name)) {
+      message.replace(0, name.size(), option_left(*option) + " ");
+    }
+  }
+  return message;
+}
+
+}  // namespace
+
 std::string option_left(const CLI::Option& option) {
   if (option.get_positional()) {
     return type_name(option).empty() ? option.get_name() : type_name(option);
@@ -76,106 +153,39 @@ std::string path_of(const CLI::App* app) {
   return (app->get_parent() ? path_of(app->get_parent()) + " " : "") + app->get_name();
 }
 
-class Help : public CLI::FormatterBase {
- public:
-  std::string make_help(const CLI::App* app, std::string /*name*/,
-                        CLI::AppFormatMode /*mode*/) const override {
-    const CLI::App* root = app;
-    while (root->get_parent()) root = root->get_parent();
-    std::string out =
-        fmt::format("{}\n\nUsage: {}\n", app->get_description(), usage(*app, path_of(app)));
-
-    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
-    if (!commands.empty()) {
-      out += "\nCommands:\n";
-      for (const CLI::App* command : commands) {
-        out += row(command->get_name(), command->get_description());
-      }
-    }
-    out += groups(*app);
-    if (app != root) out += groups(*root);
-    if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";
-    return out;
-  }
-
- private:
-  static std::string usage(const CLI::App& app, std::string path) {
-    bool options = false;
-    std::string required, positionals;
-    for (const CLI::Option* option : app.get_options()) {
-      if (option->get_positional()) {
-        const std::string name =
-            option_left(*option) + (option->get_items_expected_max() > 1 ? "..." : "");
-        positionals += option->get_required() ? " " + name : " [" + name + "]";
-      } else if (option->get_required()) {
-        required += " " + option_left(*option);
-      } else {
-        options = true;
-      }
-    }
-    if (!app.get_subcommands([](const CLI::App*) { return true; }).empty()) path += " COMMAND";
-    return path + required + (options ? " [OPTIONS]" : "") + positionals;
-  }
-
-  static std::string groups(const CLI::App& app) {
-    std::string out;
-    for (const std::string& group : app.get_groups()) {
-      std::string rows;
-      for (const CLI::Option* option : app.get_options(
-               [&](const CLI::Option* o) { return !group.empty() && o->get_group() == group; })) {
-        // A command's own --help is listed with the options of every command.
-        if (app.get_parent() && option == app.get_help_ptr()) continue;
-        rows += row(option_left(*option), option_right(*option));
-      }
-      if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
-    }
-    return out;
-  }
-};
-
-// The command whose arguments were being read, "residual bpe learn".
-const CLI::App* deepest(const CLI::App* app) {
-  while (!app->get_subcommands().empty()) app = app->get_subcommands().back();
-  return app;
-}
-
-// CLI11 lists what it did not expect at the end of its message; the first of them gets a
-// suggestion from what the command knows.
-std::string unexpected(const CLI::App& app, const std::string& message) {
-  std::istringstream words(message.substr(message.rfind(':') + 1));
-  std::string word;
-  for (std::string next; !word.starts_with("-") && words >> next;) {
-    if (word.empty() || next.starts_with("-")) word = next;  // an option before its value
-  }
-  std::vector<std::string> known;
-  for (const CLI::App* at = &app; at; at = at->get_parent()) {
-    for (const CLI::Option* option : at->get_options()) {
-      for (const auto& name : option->get_lnames()) known.push_back("--" + name);
-    }
-  }
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    known.push_back(command->get_name());
-  }
-  const bool is_command = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
-  return fmt::format("unknown {} \"{}\"{}",
-                     word.starts_with("-") ? "option"
-                     : is_command          ? "command"
-                                           : "argument",
-                     word, suggestion(word, known));
-}
-
-// CLI11 calls a positional argument by its name in the code; help and this by that of its type.
-std::string required(const CLI::App& app, std::string message) {
+std::string usage_of(const CLI::App& app) {
+  bool options = false;
+  std::string path = path_of(&app), required, positionals;
   for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name() + " ";
-    if (option->get_positional() && message.starts_with(name)) {
-      message.replace(0, name.size(), option_left(*option) + " ");
+    if (option->get_positional()) {
+      const std::string name =
+          option_left(*option) + (option->get_items_expected_max() > 1 ? "..." : "");
+      positionals += option->get_required() ? " " + name : " [" + name + "]";
+    } else if (option->get_required()) {
+      required += " " + option_left(*option);
+    } else {
+      options = true;
     }
   }
-  return message;
+  if (!commands_of(app).empty()) path += " COMMAND";
+  return path + required + (options ? " [OPTIONS]" : "") + positionals;
 }
 
-}  // namespace
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<OptionGroup> option_groups(const CLI::App& app) {
+  std::vector<OptionGroup> groups;
+  for (const std::string& name : app.get_groups()) {
+    OptionGroup group{name, app.get_options([&](const CLI::Option* option) {
+                        const bool own_help = app.get_parent() && option == app.get_help_ptr();
+                        return !name.empty() && option->get_group() == name && !own_help;
+                      })};
+    if (!group.options.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
 
 void set_up_help(CLI::App& root) {
   root.fallthrough();

@@ -31,6 +31,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_evaluate(root);
   add_score_pairs(root);
   add_completions(root);
+  add_share(root);
 }
 
 }  // namespace

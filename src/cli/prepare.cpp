@@ -71,6 +71,7 @@ void add_input_options(CLI::App& command, Options& options) {
   const std::string group = "Input";
   command.add_option("recipe", options.recipe, "what to do, a TOML file; see --explain")
       ->type_name("RECIPE")
+      ->transform(installed_recipe)
       ->group(group);
   command.add_option("--data", options.data, "directory of the text, instead of the recipe's")
       ->type_name("DIR")

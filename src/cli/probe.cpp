@@ -44,6 +44,7 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
           "model directories, runs, checkpoints or recipes (.toml); without any, a model of "
           "the size the paper trains on IWSLT, at initialisation")
       ->type_name("MODEL")
+      ->transform(installed_recipe)
       ->group(group);
   command
       .add_option("--scheme,--compare", o.schemes,

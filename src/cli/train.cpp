@@ -55,6 +55,7 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
   const std::string group = "Recipe";
   command.add_option("recipe", options.recipe, "what to train and how, a TOML file; see --explain")
       ->type_name("RECIPE")
+      ->transform(installed_recipe)
       ->group(group);
   command.add_option("--data", options.data, "prepared directory, instead of the recipe's")
       ->type_name("DIR")

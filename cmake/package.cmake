@@ -1,0 +1,86 @@
+# Debian packages, one for each component of cmake/install.cmake: `cpack` in the build directory.
+# The preset `package` sets the prefix that Debian wants. libresidual0 and libresidual-dev stand apart
+# from the command, as Debian's policy has it: a program that embeds the library needs no command,
+# and two versions of the library can be installed side by side.
+set(components residual libresidual libresidual-dev)
+if(RESIDUAL_TRAIN)
+  list(APPEND components residual-train)
+endif()
+set(release 1)
+
+# The author of the source tree's last commit answers for packages of it.
+execute_process(COMMAND git log -1 "--format=%an <%ae>" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                OUTPUT_VARIABLE author OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+execute_process(COMMAND git log -1 "--format=%aD" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                OUTPUT_VARIABLE date OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT author)
+  set(author "ResiDual <residual@example.org>")
+  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+endif()
+set(CPACK_PACKAGE_CONTACT "${author}" CACHE STRING "Maintainer of Debian packages")
+
+# As a field of a Debian file: each line after a space, empty ones as a dot.
+file(READ web/vendor/uplot/LICENSE uplot_licence)
+string(STRIP "${uplot_licence}" uplot_licence)
+string(REPLACE "\n\n" "\n.\n" uplot_licence "${uplot_licence}")
+string(REPLACE "\n" "\n " uplot_licence " ${uplot_licence}")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL ${components})
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
+                                                GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
+set(CPACK_DEBIAN_PACKAGE_SOURCE residual)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+
+# residual_package(COMPONENT PACKAGE SECTION SUMMARY DESCRIPTION [RELATION packages]...)
+# A line of DESCRIPTION that starts a paragraph follows a line with a dot.
+macro(residual_package component package section summary description)
+  string(TOUPPER ${component} key)
+  set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${package})
+  set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n${description}")
+  set(relations ${ARGN})
+  while(relations)
+    list(POP_FRONT relations relation packages)
+    set(CPACK_DEBIAN_${key}_PACKAGE_${relation} "${packages}")
+  endwhile()
+  foreach(document copyright changelog)
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/debian/${document}.in
+                   ${PROJECT_BINARY_DIR}/debian/${package}/${document} @ONLY)
+  endforeach()
+  install(FILES ${PROJECT_BINARY_DIR}/debian/${package}/copyright
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+  execute_process(COMMAND gzip -9nc ${PROJECT_BINARY_DIR}/debian/${package}/changelog
+                  OUTPUT_FILE ${PROJECT_BINARY_DIR}/debian/${package}/changelog.Debian.gz)
+  install(FILES ${PROJECT_BINARY_DIR}/debian/${package}/changelog.Debian.gz
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+endmacro()
+
+set(same_version "(= ${PROJECT_VERSION}-${release})")
+set(about "ResiDual trains, studies and runs Transformer translation models with dual
+residual connections, and with the residual schemes they are compared with.")
+residual_package(
+  residual residual text "Transformer translation with dual residual connections"
+  "${about}\n.\nThis package has the command: preparing text, translating, scoring and\ninspecting models. It needs no LibTorch."
+  RECOMMENDS "curl, ca-certificates, xz-utils" SUGGESTS "residual-train")
+residual_package(
+  residual-train residual-train science "Transformer translation with dual residuals: training"
+  "${about}\n.\nThis package has what \"residual train\" and \"residual probe\" run. It needs\nLibTorch."
+  DEPENDS "residual ${same_version}")
+residual_package(
+  libresidual libresidual0 libs "Transformer translation with dual residuals: library"
+  "${about}\n.\nThis package has the library that programs translate with, through C\nfunctions.")
+residual_package(
+  libresidual-dev libresidual-dev libdevel
+  "Transformer translation with dual residuals: headers"
+  "${about}\n.\nThis package has the headers for C and C++ programs, and what CMake and\npkg-config read."
+  DEPENDS "libresidual0 ${same_version}")
+include(CPack)
