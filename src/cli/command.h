@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,16 @@ std::string completion_script(const CLI::App& root, const std::string& shell);
 // --share DIR, hidden: writes manual pages and completions as they are installed below share/.
 void add_share(CLI::App& root);
 
-void add_version(CLI::App& root);
+std::string library_versions();  // "CLI11 2.1.2, fmt 9.1.0, ..."
+// --version. `more` gives further lines of it.
+void add_version(CLI::App& root, const std::function<std::string()>& more = nullptr);
 
 void add_average(CLI::App& root);
 void add_bpe(CLI::App& root);
 void add_completions(CLI::App& root);
 void add_corpus(CLI::App& root);
 void add_detokenize(CLI::App& root);
+void add_doctor(CLI::App& root);
 void add_evaluate(CLI::App& root);
 void add_export(CLI::App& root);
 void add_fetch(CLI::App& root);

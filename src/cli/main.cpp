@@ -30,6 +30,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_translate(root);
   add_evaluate(root);
   add_score_pairs(root);
+  add_doctor(root);
   add_completions(root);
   add_share(root);
 }

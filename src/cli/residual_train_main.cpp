@@ -6,12 +6,14 @@
 #include <optional>
 
 #include "base/memory.h"
+#include "cli/command.h"
 #include "cli/probe_run.h"
 #include "cli/program.h"
 #include "cli/train.h"
 #include "probe/live.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
+#include "train/torch_version.h"
 #include "train/trainer.h"
 
 namespace residual::cli {
@@ -69,6 +71,8 @@ void run_train(const TrainCommand& command) {
 int main(int argc, char** argv) {
   residual::keep_freed_memory();
   return residual::cli::run_program(argc, argv, [](CLI::App& root) {
+    residual::cli::add_version(root,
+                               [] { return "LibTorch: " + residual::train::torch_version(); });
     residual::cli::add_train(root, residual::cli::run_train);
     residual::cli::add_probe(root, residual::cli::run_probe);
   });

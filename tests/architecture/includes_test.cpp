@@ -33,9 +33,10 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"probe", {"train", "nn", "ops", "data", "schemes", "model", "text", "base"}},
     {"study", {"probe", "train", "decode", "metrics", "data", "schemes", "model", "text", "base"}},
     {"serve", {"decode", "model", "text", "base"}},
+    {"doctor", {"train", "decode", "model", "kernels", "text", "base"}},
     {"cli",
-     {"serve", "study", "probe", "train", "decode", "metrics", "data", "schemes", "model", "text",
-      "base"}},
+     {"doctor", "serve", "study", "probe", "train", "decode", "metrics", "data", "schemes", "model",
+      "text", "base"}},
 };
 
 // LibTorch is slow to load and to compile against: only these may see it.

@@ -1,0 +1,97 @@
+// residual doctor: what this machine has, whether it works, and what to do if not.
+
+#include "doctor/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+#include "base/version.h"
+#include "cli/command.h"
+
+namespace residual::cli {
+namespace {
+
+using doctor::Check;
+using doctor::Status;
+
+struct Options {
+  bool quick = false;
+  bool json = false;
+};
+
+std::vector<Check> checks(const Options& o) {
+  std::vector<Check> all = {
+      {.name = "program",
+       .found = fmt::format("residual {} ({}), {}", version(), commit(), compiler())},
+      {.name = "libraries", .found = library_versions()}};
+  const auto add = [&](std::vector<Check> more) {
+    for (auto& check : more) all.push_back(std::move(check));
+  };
+  add(doctor::check_machine());
+  if (!o.quick) add(doctor::self_test());
+  std::error_code ignored;
+  add(doctor::check_training(fs::read_symlink("/proc/self/exe", ignored), !o.quick));
+  return all;
+}
+
+const char* word(Status status) {
+  return status == Status::ok ? "ok" : status == Status::note ? "note" : "problem";
+}
+
+void print_text(const std::vector<Check>& all) {
+  for (const Check& check : all) {
+    fmt::print("{:<8} {:<13} {}\n", word(check.status), check.name, check.found);
+    if (!check.fix.empty()) fmt::print("{:<22} -> {}\n", "", check.fix);
+  }
+  const auto count = [&](Status status) { return std::ranges::count(all, status, &Check::status); };
+  const auto problems = count(Status::problem), notes = count(Status::note);
+  fmt::print("{}\n", problems > 0 ? fmt::format("{} to mend: see ->", problems)
+                     : notes > 0  ? "everything works; notes say what could be better"
+                                  : "everything works");
+}
+
+void print_json(const std::vector<Check>& all, bool works) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Check& check : all) {
+    list.push_back({{"name", check.name},
+                    {"status", word(check.status)},
+                    {"found", check.found},
+                    {"fix", check.fix},
+                    {"figures", check.figures}});
+  }
+  const nlohmann::ordered_json report = {{"works", works}, {"checks", list}};
+  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void run(const Options& o) {
+  const auto all = checks(o);
+  const bool works =
+      std::ranges::none_of(all, [](const Check& check) { return check.status == Status::problem; });
+  if (o.json) {
+    print_json(all, works);
+  } else {
+    print_text(all);
+  }
+  if (!works) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "doctor",
+                  "Check machine, libraries and training with a self-test, and say what to mend",
+                  {"residual doctor", "# without the self-test, in milliseconds",
+                   "residual doctor --quick", "residual doctor --json"});
+  auto options = std::make_shared<Options>();
+  const std::string group = "Checks";
+  command->add_flag("--quick", options->quick, "leave the self-test out")->group(group);
+  command->add_flag("--json", options->json, "one JSON object, with the figures")->group(group);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

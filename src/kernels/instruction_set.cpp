@@ -1,0 +1,25 @@
+#include "kernels/instruction_set.h"
+
+#include "kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/instruction_set.cpp"  // NOLINT: read once per instruction set
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
+
+const char* name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace residual::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace residual::kernels {
+
+HWY_EXPORT(name);
+
+const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(name)(); }
+
+}  // namespace residual::kernels
+#endif
