@@ -26,6 +26,7 @@ string(REPLACE "\n\n" "\n.\n" uplot_licence "${uplot_licence}")
 string(REPLACE "\n" "\n " uplot_licence " ${uplot_licence}")
 
 set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_COMPONENTS_ALL ${components})
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -73,11 +74,12 @@ residual_package(
   RECOMMENDS "curl, ca-certificates, xz-utils" SUGGESTS "residual-train")
 residual_package(
   residual-train residual-train science "Transformer translation with dual residuals: training"
-  "${about}\n.\nThis package has what \"residual train\" and \"residual probe\" run. It needs\nLibTorch."
+  "${about}\n.\nThis package has the program that the commands train and probe run. It\nneeds LibTorch."
   DEPENDS "residual ${same_version}")
 residual_package(
   libresidual libresidual0 libs "Transformer translation with dual residuals: library"
-  "${about}\n.\nThis package has the library that programs translate with, through C\nfunctions.")
+  "${about}\n.\nThis package has the library that programs translate with, through C\nfunctions."
+  CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)
 residual_package(
   libresidual-dev libresidual-dev libdevel
   "Transformer translation with dual residuals: headers"

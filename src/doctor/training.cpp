@@ -79,8 +79,8 @@ void write_pairs(const std::string& stem) {
   std::ofstream source(stem + ".ab"), target(stem + ".ba");
   for (int i = 0; i < 64; ++i) {
     const char x = static_cast<char>('a' + i % 7), y = static_cast<char>('a' + i % 5);
-    source << fmt::format("{} {} c\n", x, y);
-    target << fmt::format("c {} {}\n", y, x);
+    source << fmt::format("{} {} z\n", x, y);
+    target << fmt::format("z {} {}\n", y, x);
   }
 }
 
