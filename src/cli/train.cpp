@@ -78,6 +78,7 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
   };
   add_setting("--device", "train.device", "DEVICE", "cpu, cuda or cuda:N: train.device");
   add_setting("--precision", "train.precision", "NAME", "fp32, bf16 or fp16: train.precision");
+  add_setting("--ops", "train.ops", "NAME", "fused or reference: train.ops");
   command
       .add_flag("--explain", options.explain,
                 "print the recipe that would be followed, every key with its meaning, and stop")

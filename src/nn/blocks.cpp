@@ -1,6 +1,7 @@
 #include "nn/blocks.h"
 
 #include "ops/linear.h"
+#include "ops/recompute.h"
 
 namespace residual::nn {
 namespace {
@@ -25,14 +26,14 @@ Tensor self_attention(const BlockWeights& w, const StackInput& in, const Tensor&
 }
 
 Tensor cross_attention(const BlockWeights& w, const StackInput& in, const Tensor& x,
-                       const ops::Dropout& dropout) {
+                       const Tensor& memory, const ops::Dropout& dropout) {
   const Tensor q = ops::linear(x, w.query.weight, w.query.bias);
-  const Tensor kv = ops::linear(in.memory, w.key_value.weight, w.key_value.bias);
+  const Tensor kv = ops::linear(memory, w.key_value.weight, w.key_value.bias);
   const Tensor mixed = ops::cross_attention(q, kv,
                                             {.heads = in.heads,
                                              .visibility = ops::Visibility::all,
                                              .queries = in.rows,
-                                             .keys = *in.memory_rows,
+                                             .keys = in.memory_rows,
                                              .dropout = dropout});
   return ops::linear(mixed, w.output.weight, w.output.bias);
 }
@@ -40,6 +41,23 @@ Tensor cross_attention(const BlockWeights& w, const StackInput& in, const Tensor
 Tensor feed_forward(const BlockWeights& w, const Tensor& x, const ops::Dropout& dropout) {
   const Tensor inner = ops::linear_relu(x, w.inner.weight, w.inner.bias, dropout);
   return ops::linear(inner, w.outer.weight, w.outer.bias);
+}
+
+// The block as a function that owns all it needs but x and memory.
+ops::RowsFunction function_of(const BlockWeights& weights, StackInput input,
+                              const BlockDropout& dropout) {
+  input.memory = Tensor();
+  return [w = weights, in = std::move(input), dropout](const Tensor& x, const Tensor& memory) {
+    switch (w.kind) {
+      case Kind::self_attention:
+        return self_attention(w, in, x, dropout.attention);
+      case Kind::cross_attention:
+        return cross_attention(w, in, x, memory, dropout.attention);
+      case Kind::feed_forward:
+        break;
+    }
+    return feed_forward(w, x, dropout.activation);
+  };
 }
 
 }  // namespace
@@ -69,22 +87,13 @@ BlockWeights find_block(const Parameters& parameters, schemes::Side side, int k)
 }
 
 Rows StackBlocks::operator()(int k, const Rows& rows) const {
-  const BlockWeights& w = weights_[k];
-  const BlockDropout dropout = input_.dropout(k);
+  const BlockDropout dropout = dropout_(k);
+  const auto f = function_of(weights_[k], input_, dropout);
   const at::Tensor x = rows.value();
-  at::Tensor f;
-  switch (w.kind) {
-    case Kind::self_attention:
-      f = self_attention(w, input_, x, dropout.attention);
-      break;
-    case Kind::cross_attention:
-      f = cross_attention(w, input_, x, dropout.attention);
-      break;
-    case Kind::feed_forward:
-      f = feed_forward(w, x, dropout.activation);
-      break;
-  }
-  return Rows(ops::Branch{f, dropout.output});
+  const bool looks = weights_[k].kind == Kind::cross_attention;
+  const at::Tensor memory = looks ? input_.memory : at::Tensor();
+  return Rows(
+      ops::Branch{input_.recompute ? ops::recompute(f, x, memory) : f(x, memory), dropout.output});
 }
 
 }  // namespace residual::nn

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/arithmetic.h"
@@ -35,25 +36,33 @@ struct BlockDropout {
 
 // What the blocks of one stack work on during one pass.
 struct StackInput {
-  const ops::Segments& rows;
+  ops::Segments rows;
   ops::Visibility visibility = ops::Visibility::all;  // of self-attention
   Tensor memory;                                      // the encoder's output, for cross-attention
-  const ops::Segments* memory_rows = nullptr;
+  ops::Segments memory_rows;
   int64_t heads = 1;
-  std::function<BlockDropout(int k)> dropout;
+  // Blocks keep nothing but their inputs for the backward pass, which computes them again.
+  bool recompute = false;
 };
 
 class StackBlocks final : public schemes::Blocks<Arithmetic> {
  public:
-  // Both must outlive the object.
-  StackBlocks(const std::vector<BlockWeights>& weights, int per_layer, const StackInput& input)
-      : Blocks(static_cast<int>(weights.size()), per_layer), weights_(weights), input_(input) {}
+  using DropoutOf = std::function<BlockDropout(int k)>;
+
+  // `weights` must outlive the object.
+  StackBlocks(const std::vector<BlockWeights>& weights, int per_layer, StackInput input,
+              DropoutOf dropout)
+      : Blocks(static_cast<int>(weights.size()), per_layer),
+        weights_(weights),
+        input_(std::move(input)),
+        dropout_(std::move(dropout)) {}
 
   Rows operator()(int k, const Rows& x) const override;
 
  private:
   const std::vector<BlockWeights>& weights_;
-  const StackInput& input_;
+  StackInput input_;
+  DropoutOf dropout_;
 };
 
 }  // namespace residual::nn

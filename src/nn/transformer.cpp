@@ -22,13 +22,6 @@ Tensor position_table(const model::Config& config, const Tensor& like) {
   return table.to(like.options());
 }
 
-// A GPU's own generator makes the masks there: its state, too, must follow from the pass alone.
-void seed_device(const Pass& pass, const at::Device& device) {
-  if (!pass.training || device.is_cpu()) return;
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  generator.set_current_seed(Random(pass.seed, pass.update).bits(pass.shard));
-}
-
 // Every place where dropout happens has a number, and so its own random bits in each pass.
 class Sites {
  public:
@@ -125,9 +118,10 @@ Tensor Transformer::run(const Stack& stack, const Ids& in, StackInput input, con
                         bool calibrate) const {
   const Sites sites(rates_, pass, stack.side);
   input.heads = parameters_.config().heads;
-  input.dropout = [&sites](int k) { return sites.block(k); };
+  input.recompute = pass.recompute;
   const Tensor x = ops::embed(in.ids, in.positions, stack.embedding, positions_, sites.embedding());
-  const StackBlocks blocks(stack.blocks, stack.per_layer, input);
+  const StackBlocks blocks(stack.blocks, stack.per_layer, std::move(input),
+                           [&sites](int k) { return sites.block(k); });
   if (calibrate) stack.scheme->calibrate(x, blocks);
   if (pass.watcher == nullptr) return stack.scheme->forward(x, blocks).value();
 
@@ -144,7 +138,6 @@ Tensor Transformer::run_encoder(const Batch& batch, const Pass& pass, bool calib
 }
 
 Tensor Transformer::run_all(const Batch& batch, const Pass& pass, bool calibrate) const {
-  seed_device(pass, positions_.device());
   Tensor memory;
   if (encoder_) memory = run_encoder(batch, pass, calibrate);
   if (!decoder_) return memory.index_select(0, batch.selected);
@@ -152,12 +145,11 @@ Tensor Transformer::run_all(const Batch& batch, const Pass& pass, bool calibrate
              {.rows = batch.inputs,
               .visibility = ops::Visibility::causal,
               .memory = memory,
-              .memory_rows = &batch.sources},
+              .memory_rows = batch.sources},
              pass, calibrate);
 }
 
 Tensor Transformer::encode(const Batch& batch, const Pass& pass) const {
-  seed_device(pass, positions_.device());
   return run_encoder(batch, pass, /*calibrate=*/false);
 }
 

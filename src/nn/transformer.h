@@ -34,6 +34,8 @@ struct Pass {
   uint64_t seed = 0;
   uint64_t update = 0;
   uint64_t shard = 0;  // which part of the update's batch
+  // Spares memory: the backward pass computes every block again instead of keeping its activations.
+  bool recompute = false;
   Watcher* watcher = nullptr;
 };
 

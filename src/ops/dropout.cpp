@@ -1,5 +1,9 @@
 #include "ops/dropout.h"
 
+#include <ATen/Context.h>
+
+#include <mutex>
+
 namespace residual::ops::reference {
 namespace {
 
@@ -10,18 +14,28 @@ Tensor factors(const Dropout& dropout, int64_t begin, at::IntArrayRef sizes, con
   return made.to(like.scalar_type());
 }
 
+// The device's own generator, with the key as its seed.
+Tensor dropout_on_device(const Tensor& x, const Dropout& d) {
+  {
+    at::Generator generator = at::globalContext().defaultGenerator(x.device());
+    const std::lock_guard lock(generator.mutex());
+    generator.set_current_seed(d.key);
+  }
+  return at::dropout(x, d.rate, /*train=*/true);
+}
+
 }  // namespace
 
 Tensor dropout(const Tensor& x, const Dropout& d) {
   if (!d.on()) return x;
-  if (!x.is_cpu()) return at::dropout(x, d.rate, /*train=*/true);
+  if (!x.is_cpu()) return dropout_on_device(x, d);
   return x * factors(d, 0, x.sizes(), x);
 }
 
 Tensor dropout_probabilities(const Tensor& p, const Segments& queries, const Segments& keys,
                              const Dropout& d) {
   if (!d.on()) return p;
-  if (!p.is_cpu()) return at::dropout(p, d.rate, /*train=*/true);
+  if (!p.is_cpu()) return dropout_on_device(p, d);
   const int64_t heads = p.size(1);
   Tensor mask = at::zeros(p.sizes(), p.options().requires_grad(false));
   int64_t begin = 0;

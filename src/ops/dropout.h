@@ -8,8 +8,7 @@
 
 // Dropout whose mask is a pure function of a key and an element's place (kernels/dropout.h), so
 // that it need not be stored, resume is exact, and fused and reference operators drop the same
-// elements. On a GPU the mask comes from the device's own generator, which nn::Transformer seeds
-// before every pass.
+// elements. On a GPU the mask comes from the device's own generator, seeded with the key.
 namespace residual::ops {
 
 using kernels::Dropout;

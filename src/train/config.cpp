@@ -99,6 +99,12 @@ void fields(ConfigVisitor& visit, RunConfig& c) {
   visit("device", c.device, "cpu, cuda or cuda:N");
   visit.choice("precision", c.precision, {"fp32", "bf16", "fp16"},
                "of matrix products; parameters and optimiser are always fp32");
+  visit.choice("ops", c.ops, {"fused", "reference"},
+               "the project's own operators where they fit (CPU, fp32), or their definitions in "
+               "LibTorch everywhere");
+  visit("recompute", c.recompute,
+        "compute every block again in the backward pass instead of keeping its activations: less "
+        "memory, a third more work, the same result to the last bit");
   visit.choice("on_nonfinite", c.on_nonfinite, {"stop", "skip", "lower"},
                "a loss or gradient that is not finite ends the run; is skipped; is skipped and "
                "halves the learning rate");
@@ -238,8 +244,8 @@ std::map<std::string, std::string> flatten(const TrainConfig& config) {
 
 bool decides_the_result(const std::string& key) {
   static const std::set<std::string> free = {
-      "description",  "data.prepared",      "train.max_updates", "train.max_epochs",
-      "train.device", "train.on_nonfinite", "validate.patience"};
+      "description",  "data.prepared",   "train.max_updates",  "train.max_epochs",
+      "train.device", "train.recompute", "train.on_nonfinite", "validate.patience"};
   return !free.contains(key) && !key.starts_with("checkpoint.") && !key.starts_with("log.");
 }
 

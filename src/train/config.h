@@ -16,6 +16,7 @@ enum class Composition { residual, fairseq };
 enum class AdamForm { fairseq, textbook };
 enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, t_fixup };
 enum class Smoothing { others, all };
+enum class Operators { fused, reference };
 enum class Precision { fp32, bf16, fp16 };
 enum class OnNonfinite { stop, skip, lower };
 enum class Metric { loss, nll, perplexity, bleu };
@@ -83,6 +84,8 @@ struct RunConfig {
   int64_t workers = 0;
   std::string device = "cpu";
   Precision precision = Precision::fp32;
+  Operators ops = Operators::fused;
+  bool recompute = false;
   OnNonfinite on_nonfinite = OnNonfinite::stop;
 };
 

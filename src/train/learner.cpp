@@ -1,7 +1,6 @@
 #include "train/learner.h"
 
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <cstring>
@@ -10,6 +9,8 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "ops/mode.h"
+#include "ops/threads.h"
 #include "train/autocast.h"
 #include "train/shards.h"
 
@@ -67,6 +68,7 @@ ops::LossSpec loss_spec(const LossConfig& config) {
 
 Learner::Learner(const TrainConfig& config)
     : config_(config), device_(device_of(config.train.device)) {
+  ops::set_mode(config.train.ops == Operators::fused ? ops::Mode::fused : ops::Mode::reference);
   const nn::DropoutRates rates{.residual = config.dropout.residual,
                                .attention = config.dropout.attention,
                                .activation = config.dropout.activation};
@@ -90,12 +92,12 @@ nn::Pass Learner::pass(int64_t update, size_t batch, size_t shard) const {
   return {.training = true,
           .seed = static_cast<uint64_t>(config_.train.seed),
           .update = static_cast<uint64_t>(update),
-          .shard = uint64_t{batch} << 32 | shard};
+          .shard = uint64_t{batch} << 32 | shard,
+          .recompute = config_.train.recompute};
 }
 
 Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale) {
-  // Sums inside ATen depend on its number of threads; workers are the parallelism here.
-  if (device_.is_cpu()) at::set_num_threads(1);
+  if (device_.is_cpu()) ops::use_one_thread();
   const Worker& worker = workers_[w];
   worker.parameters->gradients().zero_();
   Sums sums;
@@ -150,7 +152,7 @@ Sums Learner::evaluate(std::span<const data::Batch> batches) const {
   std::vector<Sums> sums(batches.size());
   parallel_for(static_cast<int64_t>(batches.size()), 1, [&](int64_t begin, int64_t end) {
     const at::NoGradGuard no_grad;
-    if (device_.is_cpu()) at::set_num_threads(1);
+    if (device_.is_cpu()) ops::use_one_thread();
     for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
       const nn::Pass pass{.seed = static_cast<uint64_t>(config_.train.seed), .shard = b};
       const nn::Batch batch = model_batch(config_, batches[b], pass, device_);
@@ -164,7 +166,7 @@ Sums Learner::evaluate(std::span<const data::Batch> batches) const {
 }
 
 void Learner::calibrate(const data::Batch& batch) {
-  if (device_.is_cpu()) at::set_num_threads(1);
+  if (device_.is_cpu()) ops::use_one_thread();
   const nn::Pass pass = this->pass(/*update=*/0, 0, 0);
   workers_[0].model->calibrate(model_batch(config_, batch, pass, device_), pass);
 }

@@ -40,7 +40,7 @@ struct UpdateResult {
 // configuration, parameters and batches, and not on how many threads ran the workers.
 class Learner {
  public:
-  // REQUIRES: the configuration is resolved.
+  // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
   explicit Learner(const TrainConfig& config);
 
   // Forward, backward and Adam; the gradient is that of the mean over all predictions.

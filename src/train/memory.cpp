@@ -16,30 +16,32 @@ constexpr double kMostOfIt = 0.8;
 
 // Floats that a block of each kind keeps per token for its backward pass, its residual add and
 // norm included, in units of the width d; a feed-forward block keeps its inner width besides.
-constexpr int64_t kSelfAttention = 7;   // q, k, v, their mixture, what is added, the sum, its norm
-constexpr int64_t kCrossAttention = 7;  // likewise; keys and values are per source token
-constexpr int64_t kFeedForward = 3;     // what is added, the sum, its norm
-constexpr int64_t kLossRows = 256;      // whose logits exist at a time
+struct Kept {
+  int64_t self_attention;   // q, k, v, their mixture, what is added, the sum, its norm
+  int64_t cross_attention;  // likewise; keys and values are per source token
+  int64_t feed_forward;     // what is added, the sum, its norm
+};
+constexpr Kept kAll{7, 7, 3};
+constexpr Kept kInputs{3, 3, 3};    // train.recompute: nothing from inside
+constexpr int64_t kLossRows = 256;  // whose logits exist at a time
 
 // Of the layers that lie above each other; the loss of one worker.
 int64_t activation_floats(const TrainConfig& c) {
   const int64_t d = c.model.width;
-  const int64_t layer = (kSelfAttention + kFeedForward) * d + c.model.inner;
+  const Kept block = c.train.recompute ? kInputs : kAll;
+  const int64_t inner = c.train.recompute ? 0 : c.model.inner;
+  const int64_t layer = (block.self_attention + block.feed_forward) * d + inner;
   int64_t per_token = 0;
   if (c.model.has_encoder()) per_token += c.model.encoder_layers * layer;
   if (c.model.has_decoder()) per_token += c.model.decoder_layers * layer;
   if (c.model.kind == model::Kind::translation) {
-    per_token += c.model.decoder_layers * kCrossAttention * d;
+    per_token += c.model.decoder_layers * block.cross_attention * d;
   }
+  if (c.train.recompute) per_token += kAll.self_attention * d + c.model.inner;  // one at a time
   int64_t tokens = c.batch.max_tokens;
   if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * c.train.workers);
   const int64_t symbols = std::max(c.model.source_vocabulary, c.model.target_vocabulary);
   return per_token * tokens + c.train.workers * (kLossRows + d) * symbols;
-}
-
-std::string amount(int64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
 }
 
 // The number in a file of one; -1 if it has none.
@@ -60,6 +62,11 @@ MemoryEstimate estimate_memory(const TrainConfig& c) {
           .activations = kFloat * activation_floats(c)};
 }
 
+std::string format_memory(int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
+}
+
 int64_t available_memory() {
   int64_t least = std::numeric_limits<int64_t>::max();
   std::ifstream machine("/proc/meminfo");
@@ -76,8 +83,8 @@ int64_t available_memory() {
 std::string describe(const MemoryEstimate& e) {
   return fmt::format(
       "parameters {}, gradients {}, Adam {}, checkpoint copy {}, activations {}; together {}",
-      amount(e.parameters), amount(e.gradients), amount(e.moments), amount(e.checkpoint),
-      amount(e.activations), amount(e.total()));
+      format_memory(e.parameters), format_memory(e.gradients), format_memory(e.moments),
+      format_memory(e.checkpoint), format_memory(e.activations), format_memory(e.total()));
 }
 
 void require_memory(const TrainConfig& config, int64_t available) {
@@ -85,13 +92,14 @@ void require_memory(const TrainConfig& config, int64_t available) {
   const MemoryEstimate need = estimate_memory(config);
   const int64_t fixed = need.total() - need.activations;
   const std::string advice =
-      fixed < available ? fmt::format("lower batch.pass_tokens from {}", config.batch.pass_tokens)
+      fixed < available ? fmt::format("lower batch.pass_tokens from {}{}", config.batch.pass_tokens,
+                                      config.train.recompute ? "" : ", or set train.recompute")
                         : std::string("lower train.workers, or take a smaller model");
   require(need.total() <= available, "the run needs about {}, {} are free ({}); {}",
-          amount(need.total()), amount(available), describe(need), advice);
+          format_memory(need.total()), format_memory(available), describe(need), advice);
   if (static_cast<double>(need.total()) > kMostOfIt * static_cast<double>(available)) {
     log::warn("the run needs about {} of the {} that are free; if it runs out, {}",
-              amount(need.total()), amount(available), advice);
+              format_memory(need.total()), format_memory(available), advice);
   }
 }
 

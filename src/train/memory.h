@@ -29,6 +29,9 @@ int64_t available_memory();
 // Fails if the estimate exceeds `available`, with advice; warns if it takes most of it.
 void require_memory(const TrainConfig& config, int64_t available);
 
+// "100.0 MB", "1.20 GB".
+std::string format_memory(int64_t bytes);
+
 // "parameters 100.0 MB, gradients 200.0 MB, ..., together 1.20 GB".
 std::string describe(const MemoryEstimate& estimate);
 

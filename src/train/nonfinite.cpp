@@ -1,12 +1,11 @@
 #include "train/nonfinite.h"
 
-#include <ATen/Parallel.h>
-
 #include <utility>
 
 #include "base/error.h"
 #include "base/progress.h"
 #include "model/parameters.h"
+#include "ops/threads.h"
 #include "train/autocast.h"
 
 namespace residual::train {
@@ -91,7 +90,7 @@ class Statistics : public nn::Watcher {
 
 nn::Loss compute(const Learner& learner, const TrainConfig& config, const data::Batch& shard,
                  nn::Pass pass, nn::Watcher& watcher) {
-  if (learner.device().is_cpu()) at::set_num_threads(1);
+  if (learner.device().is_cpu()) ops::use_one_thread();
   pass.watcher = &watcher;
   const nn::Batch batch = model_batch(config, shard, pass, learner.device());
   learner.parameters().gradients().zero_();

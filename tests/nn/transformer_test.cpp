@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ops/mode.h"
 #include "support/tensors.h"
 #include "support/torch_models.h"
 
@@ -51,6 +52,22 @@ TEST_P(EveryScheme, SendsGradientToEveryParameter) {
   for (size_t i = 0; i < parameters_.list().size(); ++i) {
     EXPECT_GT(parameters_[i].grad().abs().max().item<double>(), 0) << parameters_.list()[i].name;
   }
+}
+
+TEST_P(EveryScheme, HasTheSameGradientsWhenBlocksAreRecomputed) {
+  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  for (const ops::Mode mode : {ops::Mode::fused, ops::Mode::reference}) {
+    ops::set_mode(mode);
+    std::vector<Tensor> gradients;
+    for (const bool recompute : {false, true}) {
+      parameters_.gradients().zero_();
+      const Pass pass{.training = true, .seed = 5, .update = 7, .recompute = recompute};
+      for (int i = 0; i < 2; ++i) model_.loss(batch, {}, pass).sum.backward();
+      gradients.push_back(parameters_.gradients().clone());
+    }
+    EXPECT_TRUE(at::equal(gradients[0], gradients[1]));
+  }
+  ops::set_mode(ops::Mode::fused);
 }
 
 TEST_P(EveryScheme, PredictsATokenFromThoseBeforeItOnly) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/parallel.h"
+#include "ops/mode.h"
 #include "support/fairseq_fixture.h"
 #include "tiny.h"
 #include "train/corpora.h"
@@ -188,6 +189,55 @@ TEST_F(Learning, Bfloat16StaysNearFloat32) {
   const auto a = exact.update(some, step), b = rounded.update(some, step);
   EXPECT_TRUE(b.finite);
   EXPECT_NEAR(b.sums.loss, a.sums.loss, 0.02 * a.sums.loss);
+}
+
+TEST_F(Learning, IsTheSameWhenBlocksAreRecomputed) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    TrainConfig c = config();
+    c.train.precision = precision;
+    const auto some = batches(c, 2);
+    std::vector<Checkpoint> ends;
+    for (const bool recompute : {false, true}) {
+      c.train.recompute = recompute;
+      Learner learner(c);
+      for (int64_t n = 1; n <= 3; ++n) learner.update(some, {.number = n, .learning_rate = 1e-3});
+      ends.push_back(learner.checkpoint());
+    }
+    EXPECT_EQ(ends[0].values, ends[1].values);
+    EXPECT_EQ(ends[0].v, ends[1].v);
+  }
+}
+
+TEST_F(Learning, GoesByTheOperatorsOfTheConfiguration) {
+  TrainConfig c = config();
+  const auto some = batches(c, 1);
+  const UpdateStep step{.number = 1, .learning_rate = 1e-3};
+  const double fused = Learner(c).update(some, step).sums.gradient_norm;
+  c.train.ops = Operators::reference;
+  Learner learner(c);
+  EXPECT_EQ(ops::mode(), ops::Mode::reference);
+  EXPECT_NEAR(learner.update(some, step).sums.gradient_norm, fused, 1e-4 * fused);
+  ops::set_mode(ops::Mode::fused);
+}
+
+TEST_F(Learning, StartsNoThreadsBesidesItsWorkers) {
+  const auto threads = [] {
+    return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+  };
+  TrainConfig c = config();
+  c.train.workers = 3;
+  set_thread_count(3);
+  const auto some = batches(c, 2);
+  parallel_for(3, 1, [](int64_t, int64_t) {});  // the pool itself
+  const auto before = threads();
+  for (const Operators ops : {Operators::fused, Operators::reference}) {
+    c.train.ops = ops;
+    Learner learner(c);
+    for (int64_t n = 1; n <= 3; ++n) learner.update(some, {.number = n});
+    EXPECT_EQ(threads(), before);
+  }
+  set_thread_count(available_cores());
+  ops::set_mode(ops::Mode::fused);
 }
 
 TEST_F(Learning, NothingChangesWhenALossIsNotFinite) {

@@ -197,6 +197,10 @@ TEST(Memory, IsRefusedWithAdvice) {
   whole.batch.pass_tokens = 0;
   EXPECT_GT(estimate_memory(whole).activations, 1.5 * static_cast<double>(need.activations));
   EXPECT_GT(available_memory(), 0);
+
+  TrainConfig recomputed = config;
+  recomputed.train.recompute = true;
+  EXPECT_LT(estimate_memory(recomputed).activations, 0.6 * static_cast<double>(need.activations));
 }
 
 const Status kStatus{.update = 1200,

@@ -1,0 +1,61 @@
+#include "ops/recompute.h"
+
+#include <ATen/ThreadLocalState.h>
+#include <ATen/autocast_mode.h>
+
+#include <utility>
+
+#include "ops/function.h"
+
+namespace residual::ops {
+namespace {
+
+// What is computed, and under which settings of the thread: autocast must be as it was.
+struct Saved : torch::CustomClassHolder {
+  explicit Saved(RowsFunction function) : f(std::move(function)) {}
+
+  RowsFunction f;
+  at::ThreadLocalState settings;
+};
+
+Tensor leaf(const Tensor& input) {
+  if (!input.defined()) return {};
+  return input.detach().set_requires_grad(input.requires_grad());
+}
+
+Tensor gradient_of(const Tensor& input) { return input.defined() ? input.grad() : Tensor(); }
+
+class Recompute : public torch::autograd::Function<Recompute> {
+ public:
+  static Tensor forward(AutogradContext* ctx, const Tensor& x, const Maybe& memory,
+                        const c10::intrusive_ptr<Saved>& saved) {
+    ctx->save_for_backward({x, memory.value_or(Tensor())});
+    ctx->saved_data["function"] = at::IValue::make_capsule(saved);
+    return saved->f(x, memory.value_or(Tensor()));
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& outputs) {
+    const auto inputs = ctx->get_saved_variables();
+    const auto capsule = ctx->saved_data["function"].toCapsule();
+    const Saved& saved = static_cast<const Saved&>(*capsule);
+    const Tensor x = leaf(inputs[0]), memory = leaf(inputs[1]);
+    Tensor y;
+    {
+      const at::ThreadLocalStateGuard settings(saved.settings);
+      y = saved.f(x, memory);
+      at::autocast::clear_cache();  // it would keep weights beyond their next update
+    }
+    y.backward(outputs[0]);
+    return {gradient_of(x), gradient_of(memory), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor recompute(RowsFunction f, const Tensor& x, const Tensor& memory) {
+  if (!at::GradMode::is_enabled()) return f(x, memory);
+  return Recompute::apply(x, memory.defined() ? Maybe(memory) : Maybe(),
+                          c10::make_intrusive<Saved>(std::move(f)));
+}
+
+}  // namespace residual::ops
