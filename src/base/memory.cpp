@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <limits>
 
@@ -12,6 +13,12 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_TOP_PAD, 64 * kMebibyte);
   mallopt(M_ARENA_MAX, 1);  // other threads' arenas are made of pieces of 64 MiB
+}
+
+int64_t peak_memory() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 }  // namespace residual

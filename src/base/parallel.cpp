@@ -12,7 +12,10 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "base/serial_scope.h"
 
 namespace residual {
 namespace {
@@ -120,6 +123,9 @@ class Pool {
 };
 
 }  // namespace
+
+SerialScope::SerialScope() : before_(std::exchange(inside_parallel_for, true)) {}
+SerialScope::~SerialScope() { inside_parallel_for = before_; }
 
 int available_cores() {
   static const int cores = [] {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/progress.h"
 #include "model/parameters.h"
@@ -49,7 +50,6 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
       system_(system),
       config_(run.config()),
       corpora_(config_),
-      batcher_(corpora_.batcher(config_)),
       dev_(corpora_.dev_batches(config_)),
       scaler_(config_.loss_scale, config_.train.precision),
       store_(run.path() / kCheckpoints, config_.model, system) {
@@ -59,11 +59,12 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
   learner_ = std::make_unique<Learner>(config_);
   state_.loss_scale = scaler_.scale();
   const auto checkpoint = store_.newest();
+  data::Batcher batcher = corpora_.batcher(config_);
   if (checkpoint) {
     state_ = checkpoint->state;
     learner_->restore(*checkpoint);
     scaler_.restore(state_.loss_scale, state_.good_updates);
-    batcher_.seek(state_.position);
+    batcher.seek(state_.position);
   }
   log_ = std::make_unique<RunLog>(run.path(), config_.log.tensorboard, state_.update,
                                   state_.metrics_bytes, system);
@@ -71,12 +72,13 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
   if (checkpoint) {
     log_->say(fmt::format("resumed after update {}", format_count(state_.update)));
   } else {
-    learner_->calibrate(batcher_.get(batcher_.position()));
+    learner_->calibrate(batcher.get(batcher.position()));
     log_->say(
         fmt::format("{} model with {} parameters; {} worker{}; {}", config_.model.residual.name,
                     format_count(model::parameter_count(config_.model)), config_.train.workers,
                     config_.train.workers == 1 ? "" : "s", describe(estimate_memory(config_))));
   }
+  stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
   if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
 }
 
@@ -111,8 +113,9 @@ End Trainer::run_loop(const StopSignals& signals) {
   const bool missing = validates && state_.validated != state_.update;
   save(missing && validate() == Rank::best);
   background_.wait();
-  log_->say(fmt::format("finished after update {}{}", format_count(state_.update),
-                        out_of_patience() ? ": validate.patience is exhausted" : ""));
+  log_->say(fmt::format(
+      "finished after update {}{}; {} of memory at most", format_count(state_.update),
+      out_of_patience() ? ": validate.patience is exhausted" : "", format_memory(peak_memory())));
   return out_of_patience() ? End::patience : End::finished;
 }
 
@@ -121,28 +124,15 @@ bool Trainer::out_of_patience() const {
          state_.validations_without_gain >= config_.validate.patience;
 }
 
-bool Trainer::finished() {
+bool Trainer::finished() const {
   const RunConfig& limits = config_.train;
   return (limits.max_updates > 0 && state_.update >= limits.max_updates) ||
-         (limits.max_epochs > 0 && batcher_.position().epoch > limits.max_epochs) ||
-         out_of_patience();
-}
-
-// An update never takes batches of two epochs: the last of an epoch may have fewer.
-std::vector<data::Batch> Trainer::next_batches() {
-  std::vector<data::Batch> batches;
-  const int64_t epoch = batcher_.position().epoch;
-  while (static_cast<int64_t>(batches.size()) < config_.batch.update_frequency &&
-         batcher_.position().epoch == epoch) {
-    batches.push_back(batcher_.next());
-  }
-  return batches;
+         (limits.max_epochs > 0 && state_.position.epoch > limits.max_epochs) || out_of_patience();
 }
 
 Trainer::Step Trainer::step() {
   const double start = now();
-  const int64_t epoch = batcher_.position().epoch;
-  const auto batches = next_batches();
+  const auto [batches, next, epoch_done] = stream_->next();
   const UpdateResult result = learner_->update(batches, {.number = state_.update + 1,
                                                          .learning_rate = rate_after(state_.update),
                                                          .loss_scale = scaler_.scale()});
@@ -156,16 +146,15 @@ Trainer::Step Trainer::step() {
   }
   state_.loss_scale = scaler_.scale();
   state_.good_updates = scaler_.good_updates();
-  state_.position = batcher_.position();
-  const bool epoch_ended = state_.position.epoch > epoch;
+  const bool epoch_ended = next.epoch > state_.position.epoch;
+  state_.position = next;
   if (epoch_ended) {
     state_.epoch_ends.push_back(state_.update);
     const auto keep = static_cast<size_t>(std::max<int64_t>(1, config_.checkpoint.keep_epochs));
     while (state_.epoch_ends.size() > keep) state_.epoch_ends.erase(state_.epoch_ends.begin());
   }
   gradient_norm_ = result.sums.gradient_norm;
-  epoch_done_ = static_cast<double>(state_.position.batch) /
-                static_cast<double>(batcher_.batches_in_epoch(state_.position.epoch));
+  epoch_done_ = epoch_done;
   for (Pace* pace : {&session_, &line_}) {
     pace->sums.add(result.sums);
     pace->seconds += now() - start;
@@ -252,7 +241,8 @@ void Trainer::log_metrics() {
                  {"seconds", line_.seconds},
                  {"tokens_per_second", static_cast<double>(line_.sums.tokens) / line_.seconds},
                  {"source_tokens_per_second",
-                  static_cast<double>(line_.sums.source_tokens) / line_.seconds}});
+                  static_cast<double>(line_.sums.source_tokens) / line_.seconds},
+                 {"peak_memory_bytes", peak_memory()}});
   }
   line_ = {};
   state_.sums = {};

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "train/background.h"
+#include "train/batch_stream.h"
 #include "train/bleu.h"
 #include "train/checkpoint.h"
 #include "train/corpora.h"
@@ -50,9 +51,8 @@ class Trainer {
   };
 
   End run_loop(const StopSignals& signals);
-  bool finished();
+  bool finished() const;
   bool out_of_patience() const;
-  std::vector<data::Batch> next_batches();
   Step step();
   void nonfinite(std::span<const data::Batch> batches, int64_t number);
   [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number);
@@ -69,13 +69,13 @@ class Trainer {
   FileSystem& system_;
   const TrainConfig& config_;
   Corpora corpora_;
-  data::Batcher batcher_;
   std::vector<data::Batch> dev_;
   std::optional<DevBleu> bleu_;
   std::unique_ptr<Learner> learner_;
   LossScaler scaler_;
   CheckpointStore store_;
   State state_;
+  std::unique_ptr<BatchStream> stream_;
   std::unique_ptr<RunLog> log_;
   Background background_;
   Observer* observer_ = nullptr;

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/pipeline.h"
+#include "base/serial_scope.h"
 
 namespace residual {
 namespace {
@@ -47,6 +48,19 @@ TEST_P(Threads, ParallelForRunsManyTimesAndInsideItself) {
     });
   }
   EXPECT_EQ(sum, 500 * 32);
+}
+
+// From inside a body of the others' work: had it to wait for them, it would wait for ever.
+TEST_P(Threads, SerialScopeWaitsForNoOtherThread) {
+  std::atomic<int> sum = 0;
+  parallel_for(8, 1, [&](int64_t, int64_t) {
+    std::thread([&] {
+      const SerialScope alone;
+      const auto self = std::this_thread::get_id();
+      parallel_for(4, 1, [&](int64_t, int64_t) { sum += self == std::this_thread::get_id(); });
+    }).join();
+  });
+  EXPECT_EQ(sum, 32);
 }
 
 TEST_P(Threads, ParallelForPassesOnAnExceptionAndWorksAfterwards) {
