@@ -1,8 +1,10 @@
-// Speed of training: target tokens per second of whole updates, the share of them that is matrix
-// products, and the limit: the same products alone, each worker on its own core.
+// Speed of training: target tokens per second of whole updates, what share of them is not matrix
+// products, page faults, peak memory; and the limit: the same products alone, each worker on its
+// own core.
 //
-//   train_bench --model iwslt                       all of them: iwslt, iwslt-12, base
-//   train_bench --schemes post-ln,resi-dual --ops fused,reference --updates 10
+//   train_bench --model iwslt                       all of them: iwslt, iwslt-12, base, small
+//   train_bench --schemes all --ops fused,reference --threads 1,2 --updates 10
+//   train_bench --model small --at-least 1.3        fails unless fused is so much faster
 //
 // Every variant runs one update in turn, so that what disturbs the machine disturbs all alike; the
 // median counts. Peak memory is that of a process of its own.
@@ -15,6 +17,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,6 +30,8 @@
 #include "base/random.h"
 #include "kernels/product.h"
 #include "ops/mode.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
 #include "train/learner.h"
 
 namespace residual {
@@ -35,6 +41,9 @@ struct Options {
   std::string model = "iwslt";
   std::vector<std::string> schemes = {"resi-dual"};
   std::vector<std::string> ops = {"fused", "reference"};
+  std::vector<int> threads = {available_cores()};
+  double at_least = 0;  // times faster than reference
+  bool recompute = false;
   int updates = 5;
   int sentences = 170;
   int length = 24;  // of source and target, </s> included
@@ -42,12 +51,13 @@ struct Options {
   int64_t pass_tokens = 1024;
 };
 
-train::TrainConfig config_of(const Options& options, const std::string& scheme) {
+train::TrainConfig config_of(const Options& options, const std::string& scheme, int threads) {
   train::TrainConfig c;
   c.model.width = 256;
   c.model.inner = 1024;
   c.model.heads = 4;
   c.model.source_vocabulary = c.model.target_vocabulary = 10'000;
+  if (options.model == "small") c.model.encoder_layers = c.model.decoder_layers = 1;
   if (options.model == "iwslt-12") c.model.encoder_layers = c.model.decoder_layers = 12;
   if (options.model == "base") {
     c.model.width = 512;
@@ -58,6 +68,8 @@ train::TrainConfig config_of(const Options& options, const std::string& scheme) 
   c.model.residual.name = scheme;
   c.dropout = {.residual = 0.3, .attention = 0.1, .activation = 0.1};
   c.batch.pass_tokens = options.pass_tokens;
+  c.train.workers = threads;
+  c.train.recompute = options.recompute;
   return train::resolve(c);
 }
 
@@ -136,31 +148,45 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+int64_t page_faults() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
 struct Variant {
   std::string scheme, ops;
   train::TrainConfig config;
   std::unique_ptr<train::Learner> learner;
-  std::vector<double> times;
+  std::vector<double> times, faults;
   int64_t update = 0;
 
   void step(const data::Batch& batch) {
     ops::set_mode(ops == "fused" ? ops::Mode::fused : ops::Mode::reference);
     learner->update(std::span(&batch, 1), {.number = ++update, .learning_rate = 1e-5});
   }
+  void measure(const data::Batch& batch) {
+    const int64_t before = page_faults();
+    times.push_back(seconds([&] { step(batch); }));
+    faults.push_back(static_cast<double>(page_faults() - before));
+  }
 };
 
-Variant make_variant(const Options& options, const std::string& scheme, const std::string& ops) {
-  Variant v{.scheme = scheme, .ops = ops, .config = config_of(options, scheme)};
+Variant make_variant(const Options& options, const std::string& scheme, const std::string& ops,
+                     int threads) {
+  Variant v{.scheme = scheme, .ops = ops, .config = config_of(options, scheme, threads)};
   v.learner = std::make_unique<train::Learner>(v.config);
   return v;
 }
 
 // Megabytes that a process needs for a few updates.
-double peak_memory(const Options& options, const std::string& scheme, const std::string& ops) {
+double peak_of(const Options& options, const std::string& scheme, const std::string& ops,
+               int threads) {
+  if (!options.memory) return 0;
   const pid_t child = fork();
   require(child >= 0, "cannot fork");
   if (child == 0) {
-    Variant v = make_variant(options, scheme, ops);
+    Variant v = make_variant(options, scheme, ops, threads);
     const data::Batch batch = random_batch(options, v.config.model.source_vocabulary);
     for (int i = 0; i < 3; ++i) v.step(batch);
     _exit(0);
@@ -171,52 +197,91 @@ double peak_memory(const Options& options, const std::string& scheme, const std:
   return static_cast<double>(usage.ru_maxrss) / 1000;
 }
 
-void run(const Options& options) {
+// All products of an update, each worker in its own thread and in passes as training makes them.
+void run_limit(const Options& options, const model::Config& m, int64_t tokens, int workers) {
+  const int64_t own = tokens / workers;
+  const int64_t rows = options.pass_tokens > 0 ? std::min(options.pass_tokens, own) : own;
+  const auto pass = products(m, rows, rows);
+  parallel_for(workers, 1, [&](int64_t, int64_t) {
+    for (int64_t done = 0; done < own; done += rows) run_products(pass);
+  });
+}
+
+double best(const std::vector<double>& times) { return *std::ranges::min_element(times); }
+
+// How many times as fast the fused operators are as the reference ones, by the best update of each.
+double least_ratio(const std::vector<Variant>& variants) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& fused : variants) {
+    for (const auto& other : variants) {
+      if (fused.ops != "fused" || other.ops != "reference" || fused.scheme != other.scheme)
+        continue;
+      least = std::min(least, best(other.times) / best(fused.times));
+    }
+  }
+  return least;
+}
+
+// Returns least_ratio() of the variants.
+double run(const Options& options, int threads) {
+  set_thread_count(threads);
   std::vector<double> memory;
+  for (const auto& scheme : options.schemes) {
+    for (const auto& ops : options.ops) memory.push_back(peak_of(options, scheme, ops, threads));
+  }
   std::vector<Variant> variants;
   for (const auto& scheme : options.schemes) {
     for (const auto& ops : options.ops) {
-      memory.push_back(options.memory ? peak_memory(options, scheme, ops) : 0);
+      variants.push_back(make_variant(options, scheme, ops, threads));
     }
-  }
-  for (const auto& scheme : options.schemes) {
-    for (const auto& ops : options.ops) variants.push_back(make_variant(options, scheme, ops));
   }
   const model::Config& m = variants[0].config.model;
   const data::Batch batch = random_batch(options, m.source_vocabulary);
-  const int64_t tokens = static_cast<int64_t>(batch.target.size());
-  const auto workers = variants[0].config.train.workers;
-  const int64_t rows =
-      options.pass_tokens > 0 ? std::min(options.pass_tokens, tokens / workers) : tokens / workers;
-  const auto share = products(m, rows, rows);
-  const int64_t passes = (tokens / workers + rows - 1) / rows;
-  const double work = flops(products(m, tokens, tokens));
+  const auto tokens = static_cast<double>(batch.target.size());
+  const double work = flops(products(m, batch.target.size(), batch.target.size()));
 
   std::vector<double> limit;
-  const auto all_products = [&] {
-    parallel_for(workers, 1, [&](int64_t, int64_t) {
-      for (int64_t i = 0; i < passes; ++i) run_products(share);
-    });
-  };
+  const auto all_products = [&] { run_limit(options, m, batch.target.size(), threads); };
   all_products();
   for (auto& v : variants) v.step(batch);
   for (int i = 0; i < options.updates; ++i) {
     limit.push_back(seconds(all_products));
-    for (auto& v : variants) v.times.push_back(seconds([&] { v.step(batch); }));
+    for (auto& v : variants) v.measure(batch);
   }
   const double alone = median(limit);
-  fmt::print("{}: {} target tokens per update, {} workers, {:.1f} MFLOP of products per token\n",
-             options.model, tokens, workers, work / 1e6 / static_cast<double>(tokens));
-  fmt::print("{:<12} {:<10} {:>9} {:>9} {:>14} {:>8}\n", "scheme", "ops", "tokens/s", "GFLOP/s",
-             "step/products", "peak MB");
-  fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>8}\n", "products", "alone",
-             static_cast<double>(tokens) / alone, work / alone / 1e9, 1.0, "");
+  fmt::print("{}: {} target tokens per update, {} threads, {:.1f} MFLOP of products per token\n",
+             options.model, tokens, threads, work / 1e6 / tokens);
+  fmt::print("{:<12} {:<10} {:>9} {:>9} {:>14} {:>10} {:>11} {:>8}\n", "scheme", "ops", "tokens/s",
+             "GFLOP/s", "step/products", "outside %", "faults/step", "peak MB");
+  fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>10}\n", "products", "alone",
+             tokens / alone, work / alone / 1e9, 1.0, 0);
   for (size_t i = 0; i < variants.size(); ++i) {
-    const double time = median(variants[i].times);
-    fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>8.0f}\n", variants[i].scheme,
-               variants[i].ops, static_cast<double>(tokens) / time, work / time / 1e9, time / alone,
-               memory[i]);
+    const Variant& v = variants[i];
+    const double time = median(v.times);
+    fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>10.0f} {:>11.0f} {:>8.0f}\n", v.scheme,
+               v.ops, tokens / time, work / time / 1e9, time / alone, 100 * (1 - alone / time),
+               median(v.faults), memory[i]);
   }
+  std::fflush(stdout);
+  return least_ratio(variants);
+}
+
+std::vector<std::string> all_schemes() {
+  std::vector<std::string> names;
+  for (const auto& entry : schemes::registry<schemes::Listing>()) names.push_back(entry.name);
+  return names;
+}
+
+int run(Options options) {
+  if (options.schemes == std::vector<std::string>{"all"}) options.schemes = all_schemes();
+  int status = 0;
+  for (const int threads : options.threads) {
+    const double ratio = run(options, threads);
+    if (options.at_least == 0) continue;
+    fmt::print("fused is {:.2f} times as fast as reference; wanted: {}\n", ratio, options.at_least);
+    if (ratio < options.at_least) status = 1;
+  }
+  return status;
 }
 
 }  // namespace
@@ -226,16 +291,21 @@ int main(int argc, char** argv) {
   residual::keep_freed_memory();
   residual::Options options;
   CLI::App app("Speed of training", "train_bench");
-  app.add_option("--model", options.model, "iwslt (E6D6 256), iwslt-12 or base (512)")
-      ->check(CLI::IsMember({"iwslt", "iwslt-12", "base"}));
-  app.add_option("--schemes", options.schemes, "residual schemes")->delimiter(',');
+  app.add_option("--model", options.model,
+                 "iwslt (E6D6 256), iwslt-12, base (512), small (E1D1 256)")
+      ->check(CLI::IsMember({"iwslt", "iwslt-12", "base", "small"}));
+  app.add_option("--schemes", options.schemes, "residual schemes, or all")->delimiter(',');
   app.add_option("--ops", options.ops, "fused, reference")->delimiter(',');
   app.add_option("--updates", options.updates, "timed updates of each");
   app.add_option("--sentences", options.sentences, "in a batch");
   app.add_option("--length", options.length, "of each sentence");
   app.add_option("--pass-tokens", options.pass_tokens, "batch.pass_tokens");
-  app.add_option_function<int>("--threads", residual::set_thread_count, "workers");
+  app.add_option("--threads", options.threads, "workers, each in its own thread; one after another")
+      ->delimiter(',');
+  app.add_option("--at-least", options.at_least,
+                 "fail unless the best update of fused is so many times as fast as reference's");
+  app.add_flag("--recompute", options.recompute, "train.recompute");
   app.add_flag("!--no-memory", options.memory, "leave peak memory out");
   CLI11_PARSE(app, argc, argv);
-  residual::run(options);
+  return residual::run(options);
 }
