@@ -5,8 +5,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "model/positions.h"
+
 namespace residual::decode {
 namespace {
+
+// Floats between the slots of a cache: with a power of two they would compete for few sets of the
+// first-level cache.
+constexpr int64_t kCacheLine = 16;
 
 using Sources = std::span<const std::span<const int32_t>>;
 
@@ -24,12 +30,23 @@ Engine::Engine(std::shared_ptr<const Weights> weights)
              static_cast<int>(weights_->config().head_width())},
       scale_(1 / std::sqrt(static_cast<float>(heads_.width))),
       pool_(std::make_unique<RowPool>(weights_->config().width)),
-      cache_(weights_->decoder().layers.size()) {}
+      cache_stride_(static_cast<int64_t>(weights_->decoder().layers.size()) * 2 *
+                        weights_->config().width +
+                    kCacheLine) {}
 
 float* Engine::wide(int64_t rows, int64_t columns) {
   const auto size = static_cast<size_t>(rows * columns);
   if (wide_.size() < size) wide_.resize(size);
   return wide_.data();
+}
+
+const float* Engine::positions(int64_t count) {
+  const int64_t d = weights_->config().width;
+  for (auto i = static_cast<int64_t>(positions_.size()) / d; i < count; ++i) {
+    positions_.resize((i + 1) * d);
+    model::sinusoid(i, std::span(positions_).subspan(i * d));
+  }
+  return positions_.data();
 }
 
 Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team) {
@@ -104,7 +121,7 @@ class Engine::EncoderBlocks final : public schemes::Blocks<RowArithmetic> {
 class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
  public:
   DecoderBlocks(Engine& engine, const Step& step, Team* team)
-      : Blocks(static_cast<int>(3 * engine.cache_.size()), 3),
+      : Blocks(static_cast<int>(3 * engine.weights_->decoder().layers.size()), 3),
         e_(engine),
         step_(step),
         team_(team) {}
@@ -122,10 +139,10 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
     const int64_t d = x.width();
     float* qkv = e_.wide(x.rows(), 3 * d);
     multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
-    std::vector<float>& cache = e_.cache_[l];
+    float* cache = reinterpret_cast<float*>(e_.cache_.data()) + l * 2 * d;
     for (int64_t i = 0; i < x.rows(); ++i) {
       const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
-      std::memcpy(cache.data() + slot * 2 * d, qkv + i * 3 * d + d, 2 * d * sizeof(float));
+      std::memcpy(cache + slot * e_.cache_stride_, qkv + i * 3 * d + d, 2 * d * sizeof(float));
     }
     Rows mixed = x.like();
     kernels::attend_cached({.heads = e_.heads_,
@@ -133,9 +150,9 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
                             .queries = qkv,
                             .query_stride = 3 * d,
                             .rows = static_cast<int>(x.rows()),
-                            .keys = cache.data(),
-                            .values = cache.data() + d,
-                            .cache_stride = 2 * d,
+                            .keys = cache,
+                            .values = cache + d,
+                            .cache_stride = e_.cache_stride_,
                             .slots = step_.slots,
                             .slot_stride = step_.slot_stride,
                             .positions = step_.positions.data(),
@@ -201,8 +218,7 @@ Rows Engine::encode_rows(Sources sources, Team* team) {
     const auto length = static_cast<int64_t>(source.size());
     places_.resize(length);
     std::iota(places_.begin(), places_.end(), 0);
-    stack.embedding.embed(source.data(), places_.data(), length, weights_->positions(),
-                          x.data() + first * x.width());
+    stack.embedding.embed(source, places_, positions(length), x.data() + first * x.width());
     first += length;
   }
   return stack.scheme->forward(std::move(x), EncoderBlocks(*this, sources, team));
@@ -256,17 +272,15 @@ std::vector<Memory> Engine::encode(Sources sources, Team* team) {
 }
 
 Rows Engine::decode(const Step& step, Team* team) {
-  const int64_t d = weights_->config().width;
-  for (auto& cache : cache_) {
-    const auto size = static_cast<size_t>(step.slot_count * 2 * d);
-    if (cache.size() < size) cache.resize(std::max(size, 2 * cache.size()));
-  }
+  const size_t size = step.slot_count * cache_stride_ * sizeof(float);
+  if (cache_.size() < size) cache_.grow(std::max(size, 2 * cache_.size()));
   const auto rows = static_cast<int64_t>(step.tokens.size());
   places_.resize(rows);
   for (int64_t i = 0; i < rows; ++i) places_[i] = step.positions[i] - 1;
   Rows x = pool_->take(rows);
   const StackWeights& stack = weights_->decoder();
-  stack.embedding.embed(step.tokens.data(), places_.data(), rows, weights_->positions(), x.data());
+  const int64_t seen = rows == 0 ? 0 : std::ranges::max(step.positions);
+  stack.embedding.embed(step.tokens, places_, positions(seen), x.data());
   return stack.scheme->forward(std::move(x), DecoderBlocks(*this, step, team));
 }
 

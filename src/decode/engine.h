@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/pages.h"
 #include "decode/rows.h"
 #include "decode/team.h"
 #include "decode/weights.h"
@@ -78,17 +79,21 @@ class Engine {
   Rows product(const PackedMatrix& matrix, const Rows& x, Team* team);
   Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team);
   float* wide(int64_t rows, int64_t columns);
+  // The embeddings of places 0 ... count - 1.
+  const float* positions(int64_t count);
   std::shared_ptr<std::vector<float>> memory_buffer(int64_t size);
 
   std::shared_ptr<const Weights> weights_;
   kernels::Heads heads_;
   float scale_;  // of attention scores
   std::unique_ptr<RowPool> pool_;
-  std::vector<float> wide_;                                   // qkv or a feed-forward's inner layer
-  std::vector<float> transposed_;                             // keys of one sentence
-  std::vector<float> probabilities_;                          // of one sentence's attention
-  std::vector<int32_t> places_;                               // of each row in its sentence
-  std::vector<std::vector<float>> cache_;                     // per layer [slots, key | value]
+  std::vector<float> wide_;           // qkv or a feed-forward's inner layer
+  std::vector<float> transposed_;     // keys of one sentence
+  std::vector<float> probabilities_;  // of one sentence's attention
+  std::vector<int32_t> places_;       // of each row in its sentence
+  std::vector<float> positions_;      // those seen so far: [places, width]
+  Pages cache_;                       // [slots][layers][key | value] of float
+  int64_t cache_stride_;
   std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
 };
 

@@ -1,7 +1,6 @@
 #include "decode/ensemble.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "kernels/vocabulary.h"
@@ -48,8 +47,7 @@ std::vector<std::vector<Memory>> Ensemble::encode(std::span<const std::span<cons
 void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attention_from_top,
                       Team* team) {
   const auto rows = static_cast<int64_t>(step.tokens.size());
-  grow(logits_, rows * vocabulary());
-  if (engines_.size() > 1) grow(other_logits_, rows * vocabulary());
+  hidden_.clear();
   if (attention_from_top >= 0) {
     attention_stride_ = 0;
     for (const auto& sentence : sentences) {
@@ -66,30 +64,36 @@ void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attent
       step.attention = (m == 0 ? attention_ : other_attention_).data();
       step.attention_layer = layers - 1 - attention_from_top;
     }
-    run(m, step, sentences, team);
-    if (engines_.size() > 1) average(m, rows);
+    groups_.clear();
+    for (const auto& sentence : sentences) {
+      groups_.push_back({&(*sentence.memories)[m], sentence.rows});
+    }
+    step.sentences = groups_;
+    hidden_.push_back(engines_[m].decode(step, team));
+    if (m > 0) average_attention(m, rows);
   }
 }
 
-void Ensemble::run(size_t m, Step step, std::span<const Sentence> sentences, Team* team) {
-  groups_.clear();
-  for (const auto& [memories, rows] : sentences) groups_.push_back({&(*memories)[m], rows});
-  step.sentences = groups_;
-  const Rows hidden = engines_[m].decode(step, team);
-  engines_[m].project(hidden, 0, hidden.rows(), (m == 0 ? logits_ : other_logits_).data(), team);
-}
-
-// Takes the m-th model's output into the mean of models 0 ... m.
-void Ensemble::average(size_t m, int64_t rows) {
-  float* mine = (m == 0 ? logits_ : other_logits_).data();
-  kernels::log_softmax(mine, rows, vocabulary(), mine);
-  if (m == 0) return;
+// Takes the m-th model's attention into the mean of models 0 ... m.
+void Ensemble::average_attention(size_t m, int64_t rows) {
   const float share = 1 / static_cast<float>(m + 1);
-  for (int64_t i = 0; i < rows * vocabulary(); ++i) {
-    logits_[i] = std::log((1 - share) * std::exp(logits_[i]) + share * std::exp(mine[i]));
-  }
   for (int64_t i = 0; i < rows * attention_stride_; ++i) {
     attention_[i] = (1 - share) * attention_[i] + share * other_attention_[i];
+  }
+}
+
+void Ensemble::project(int64_t first, int64_t count, Team* team) {
+  first_row_ = first;
+  grow(logits_, count * vocabulary());
+  engines_[0].project(hidden_[0], first, count, logits_.data(), team);
+  if (engines_.size() == 1) return;
+  kernels::log_softmax(logits_.data(), count, vocabulary(), logits_.data());
+  grow(other_logits_, count * vocabulary());
+  for (size_t m = 1; m < engines_.size(); ++m) {
+    engines_[m].project(hidden_[m], first, count, other_logits_.data(), team);
+    kernels::log_softmax(other_logits_.data(), count, vocabulary(), other_logits_.data());
+    kernels::mix(1 / static_cast<float>(m + 1), other_logits_.data(), count * vocabulary(),
+                 logits_.data());
   }
 }
 

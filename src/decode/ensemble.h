@@ -29,25 +29,28 @@ class Ensemble {
     const std::vector<Memory>* memories;
     int rows;
   };
-  // Decodes rows and keeps their logits until the next call. `step` is without its sentences and
-  // its attention: `attention_from_top` says which layer's is wanted, -1 none.
+  // Decodes rows. `step` is without its sentences and its attention: `attention_from_top` says
+  // which layer's is wanted, -1 none.
   void decode(Step step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
+  // Makes the logits of `count` rows of the last step, from `first` on: a few at a time, so that
+  // they are still in the cache when they are looked at.
+  void project(int64_t first, int64_t count, Team* team);
 
-  // Of the last step. Logits of one model; of several, logarithms of the mean probability. They
-  // may be written to.
-  float* logits(int64_t row) { return logits_.data() + row * vocabulary(); }
+  // Of a row that was projected last. Logits of one model; of several, logarithms of the mean
+  // probability. They may be written to.
+  float* logits(int64_t row) { return logits_.data() + (row - first_row_) * vocabulary(); }
   const float* attention(int64_t row) const { return attention_.data() + row * attention_stride_; }
 
  private:
-  void run(size_t m, Step step, std::span<const Sentence> sentences, Team* team);
-  void average(size_t m, int64_t rows);
+  void average_attention(size_t m, int64_t rows);
 
   std::vector<Engine> engines_;
   int64_t max_positions_, decoder_layers_;
   std::vector<Step::Sentence> groups_;              // of one model
-  std::vector<float> logits_, other_logits_;        // [rows, vocabulary]
+  std::vector<Rows> hidden_;                        // the last step's, by model
+  std::vector<float> logits_, other_logits_;        // [rows, vocabulary] from first_row_ on
   std::vector<float> attention_, other_attention_;  // [rows, attention_stride_]
-  int64_t attention_stride_ = 0;
+  int64_t first_row_ = 0, attention_stride_ = 0;
 };
 
 }  // namespace residual::decode

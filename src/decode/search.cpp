@@ -12,6 +12,8 @@
 namespace residual::decode {
 namespace {
 
+// Rows whose logits are made together: those a product works on at a time.
+constexpr size_t kLogitRows = 48;
 constexpr int32_t kEos = text::Vocabulary::kEos;
 
 uint64_t key_of(const std::vector<int32_t>& tokens) {
@@ -112,9 +114,9 @@ int64_t Search::longest_translation(const Request& request) const {
 
 void Search::step(const Done& done, Team* team) {
   if (sentences_.empty()) return;
-  compute_logits(team);
+  decode_rows(team);
   next_rows_ = 0;
-  for (auto& sentence : sentences_) advance(sentence);
+  advance_all(team);
   std::swap(paths_, next_paths_);
   path_stride_ = next_path_stride_;
   rows_ = next_rows_;
@@ -130,7 +132,7 @@ void Search::step(const Done& done, Team* team) {
   sentences_.resize(kept);
 }
 
-void Search::compute_logits(Team* team) {
+void Search::decode_rows(Team* team) {
   tokens_.clear();
   positions_.clear();
   groups_.clear();
@@ -153,6 +155,18 @@ void Search::compute_logits(Team* team) {
   models_.decode(step, groups_, layer, team);
   while (next_path_stride_ < longest) next_path_stride_ *= 2;
   grow(next_paths_, sentences() * options_.beam * next_path_stride_);
+}
+
+// Some sentences at a time: logits of all rows would leave the cache, and take the most memory.
+void Search::advance_all(Team* team) {
+  for (size_t first = 0, end = 0; first < sentences_.size(); first = end) {
+    size_t rows = 0;
+    do {
+      rows += sentences_[end++].live.size();
+    } while (end < sentences_.size() && rows + sentences_[end].live.size() <= kLogitRows);
+    models_.project(sentences_[first].first_row, static_cast<int64_t>(rows), team);
+    for (size_t i = first; i < end; ++i) advance(sentences_[i]);
+  }
 }
 
 void Search::advance(Sentence& s) {

@@ -59,7 +59,8 @@ class Search {
   };
 
   int64_t longest_translation(const Request& request) const;
-  void compute_logits(Team* team);
+  void decode_rows(Team* team);
+  void advance_all(Team* team);
   void advance(Sentence& sentence);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "base/parallel.h"
 #include "model/parameters.h"
-#include "model/positions.h"
 #include "schemes/registry.h"
 
 namespace residual::decode {
@@ -38,7 +39,9 @@ class FileValues {
       require(scales.shape == std::vector<int64_t>{tensor.shape.at(0)},
               "{}: {} has shape [{}], expected one scale per row of {}",
               directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
-      return {.quantized = tensor.values<int8_t>(), .scales = scales.values<float>()};
+      return {.quantized = tensor.values<int8_t>(),
+              .scales = scales.values<float>(),
+              .is_mapped = true};
     }
     const bool in_place = tensor.dtype == model::Dtype::f32 &&
                           reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
@@ -57,75 +60,91 @@ class FileValues {
 EmbeddingTable::EmbeddingTable(const Values& values, int64_t width, Precision precision)
     : values_(values), width_(width), rounded_(precision == Precision::int8) {}
 
-void EmbeddingTable::embed(const int32_t* ids, const int32_t* places, int64_t rows,
+const float* EmbeddingTable::row(int32_t id, float* room) const {
+  if (shared_ != nullptr) {
+    shared_->copy_row(id, room);
+    return room;
+  }
+  const int64_t at = id * width_;
+  if (!rounded_ && !values_.is_quantized()) return values_.numbers.data() + at;
+  thread_local std::vector<int8_t> rounded;
+  const int8_t* q = nullptr;
+  float scale = 0;
+  if (values_.is_quantized()) {
+    q = values_.quantized.data() + at;
+    scale = values_.scales[id];
+  } else {
+    rounded.resize(width_);
+    kernels::quantize(values_.numbers.data() + at, 1, static_cast<int>(width_), rounded.data(),
+                      &scale);
+    q = rounded.data();
+  }
+  for (int64_t j = 0; j < width_; ++j) room[j] = scale * static_cast<float>(q[j]);
+  return room;
+}
+
+void EmbeddingTable::embed(std::span<const int32_t> ids, std::span<const int32_t> places,
                            const float* positions, float* y) const {
   const float factor = std::sqrt(static_cast<float>(width_));
-  if (!rounded_ && !values_.is_quantized()) {
-    const kernels::Embedding table = {values_.numbers.data(), positions, factor, width_};
-    kernels::embed(table, ids, places, rows, y);
-    return;
-  }
-  std::vector<int8_t> rounded(static_cast<size_t>(width_));
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t at = ids[i] * width_;
-    const int8_t* q = rounded.data();
-    float scale = 0;
-    if (values_.is_quantized()) {
-      q = values_.quantized.data() + at;
-      scale = values_.scales[ids[i]];
-    } else {
-      const float* row = values_.numbers.data() + at;
-      kernels::quantize(row, 1, static_cast<int>(width_), rounded.data(), &scale);
-    }
-    const float* position = positions + places[i] * width_;
-    for (int64_t j = 0; j < width_; ++j) {
-      y[i * width_ + j] = factor * (scale * static_cast<float>(q[j])) + position[j];
-    }
+  for (size_t i = 0; i < ids.size(); ++i, y += width_) {
+    kernels::add_scaled(positions + places[i] * width_, factor, row(ids[i], y), width_, y);
   }
 }
 
-// Collects what there is to pack, then packs the largest first on all threads.
+// Collects what there is to pack, then packs the largest first on all threads, into one block of
+// memory.
 class Weights::Packer {
  public:
   Packer(const Find& find, Precision precision) : find_(find), precision_(precision) {}
 
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
-    add(into, find_(name + ".weight"), find_(name + ".bias").numbers.data(), in, first, out);
+    const float* const bias = find_(name + ".bias").numbers.data();
+    add(into, find_(name + ".weight"), bias + first, in, first, out);
   }
   void matrix(PackedMatrix& into, const Values& values, int64_t in, int64_t out) {
     add(into, values, nullptr, in, 0, out);
   }
-  void other(std::function<void()> work, int64_t size) { tasks_.push_back({size, work}); }
 
   void run() {
-    std::ranges::stable_sort(tasks_, std::greater<>(), &Task::size);
-    parallel_for(static_cast<int64_t>(tasks_.size()), 1,
-                 [&](int64_t begin, int64_t) { tasks_[begin].work(); });
+    std::ranges::stable_sort(tasks_, std::greater<>(), &Task::bytes);
+    size_t all = 0;
+    for (Task& task : tasks_) task.place = std::exchange(all, all + task.bytes);
+    const auto memory = std::make_shared<Pages>(all);
+    parallel_for(static_cast<int64_t>(tasks_.size()), 1, [&](int64_t begin, int64_t) {
+      const Task& task = tasks_[begin];
+      task.work(Memory(memory, memory->data() + task.place));
+    });
   }
 
  private:
+  using Memory = kernels::Memory;
   struct Task {
-    int64_t size;
-    std::function<void()> work;
+    size_t bytes;
+    std::function<void(Memory)> work;
+    size_t place = 0;
   };
 
   void add(PackedMatrix& into, const Values& v, const float* bias, int64_t in, int64_t first,
            int64_t out) {
-    const float* const part = bias == nullptr ? nullptr : bias + first;
-    const auto pack = [&into, v, part, in, first, out, this] {
-      const int64_t begin = first * in;
-      const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
-      if (v.is_quantized()) {
-        into =
-            PackedMatrix(v.quantized.data() + begin, v.scales.data() + first, part, rows, columns);
-      } else {
-        const auto numbers = v.numbers.subspan(begin, out * in);
-        into = PackedMatrix(numbers.data(), part, rows, columns, precision_);
-        if (v.is_mapped) drop_pages(std::as_bytes(numbers));
-      }
-    };
-    tasks_.push_back({out * in, pack});
+    const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
+    const int64_t begin = first * in;
+    if (v.is_quantized()) {
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
+                          into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
+                                              bias, rows, columns, std::move(m));
+                          drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
+                        }});
+    } else {
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_), [=, this, &into](Memory m) {
+                          into = PackedMatrix(v.numbers.data() + begin, bias, rows, columns,
+                                              precision_, std::move(m));
+                          drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
+                        }});
+    }
+  }
+  static void drop(const Values& v, std::span<const std::byte> bytes) {
+    if (v.is_mapped) drop_pages(bytes);
   }
 
   const Find& find_;
@@ -144,7 +163,9 @@ Weights::Weights(const model::Config& config, const Find& find, Precision precis
     const schemes::Stack shape = model::stack(config, side);
     const std::string table =
         side == Side::encoder ? model::source_embedding(config) : model::target_embedding(config);
-    stack.embedding = EmbeddingTable(find(table), d, precision);
+    stack.embedding = table == model::output_embedding(config)
+                          ? EmbeddingTable(output_, d)
+                          : EmbeddingTable(find(table), d, precision);
     stack.layers.resize(shape.layers);
     for (int l = 0; l < shape.layers; ++l) {
       LayerWeights& layer = stack.layers[l];
@@ -170,14 +191,6 @@ Weights::Weights(const model::Config& config, const Find& find, Precision precis
     });
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
   }
-  positions_.resize(config.max_positions * d);
-  packer.other(
-      [this, d] {
-        for (int64_t i = 0; i < config_.max_positions; ++i) {
-          model::sinusoid(i, std::span(positions_).subspan(i * d, d));
-        }
-      },
-      config.max_positions * d);
   packer.run();
 }
 
@@ -203,6 +216,7 @@ std::shared_ptr<const Weights> copy_weights(
   }
   const auto embeddings = std::make_shared<std::map<std::string, std::vector<float>>>();
   for (const auto& name : {model::source_embedding(config), model::target_embedding(config)}) {
+    if (name == model::output_embedding(config)) continue;
     const auto& given = parameters.at(name);
     embeddings->try_emplace(name, given.begin(), given.end());
   }

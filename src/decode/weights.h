@@ -34,12 +34,18 @@ class EmbeddingTable {
  public:
   EmbeddingTable() = default;
   EmbeddingTable(const Values& values, int64_t width, Precision precision);
+  // Rows of a matrix that products need anyway; it may be filled later.
+  EmbeddingTable(const PackedMatrix& shared, int64_t width) : shared_(&shared), width_(width) {}
 
   // y_i = sqrt(width) * E[ids[i]] + positions[places[i]]. REQUIRES: ids and places exist.
-  void embed(const int32_t* ids, const int32_t* places, int64_t rows, const float* positions,
+  void embed(std::span<const int32_t> ids, std::span<const int32_t> places, const float* positions,
              float* y) const;
 
  private:
+  // Where row `id` is: in the table, or now in `room`.
+  const float* row(int32_t id, float* room) const;
+
+  const PackedMatrix* shared_ = nullptr;
   Values values_;
   int64_t width_ = 0;
   bool rounded_ = false;
@@ -75,20 +81,20 @@ class Weights {
   using Find = std::function<Values(const std::string& name)>;
   Weights(const model::Config& config, const Find& find, Precision precision,
           std::shared_ptr<const void> owner);
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
 
   const model::Config& config() const { return config_; }
   const StackWeights& encoder() const { return encoder_; }
   const StackWeights& decoder() const { return decoder_; }
   const PackedMatrix& output() const { return output_; }
-  const float* positions() const { return positions_.data(); }  // [max_positions, width]
 
  private:
   class Packer;
 
   model::Config config_;
   StackWeights encoder_, decoder_;
-  PackedMatrix output_;
-  std::vector<float> positions_;
+  PackedMatrix output_;  // what a shared EmbeddingTable points to
   std::deque<std::vector<float>> scheme_parameters_;
   std::shared_ptr<const void> owner_;
 };

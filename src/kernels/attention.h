@@ -40,7 +40,7 @@ void attend_shared(const SharedAttention& attention);
 // One query per hypothesis against what it has decoded so far. Keys and values of all steps lie in
 // one cache of rows, written once and never moved: hypothesis i's j-th key is row
 // slots[i * slot_stride + j]. When the beam reorders its hypotheses, only the slots are copied.
-// A cache_stride that is not a power of two (2 * width + 16, say) spreads the rows over the sets of
+// A cache_stride that is not a multiple of a large power of two spreads the rows over the sets of
 // the first-level cache: up to a fifth faster.
 struct CachedAttention {
   Heads heads;

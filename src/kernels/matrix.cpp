@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "base/error.h"
 #include "kernels/multiply.h"
+#include "kernels/pack.h"
 
 namespace residual::kernels {
 namespace {
@@ -17,9 +17,6 @@ namespace {
 constexpr size_t kCacheLine = 64;
 // int32 sums of |128 * 127| per input stay exact.
 constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
-
-int64_t groups(const Panels& p) { return (p.in + p.group - 1) / p.group; }
-int64_t columns(const Panels& p) { return int64_t{(p.out + kPanel - 1) / kPanel} * kPanel; }
 
 int element_bytes(Precision precision) {
   switch (precision) {
@@ -33,9 +30,11 @@ int element_bytes(Precision precision) {
   return 0;
 }
 
-// Where weight [o, i] lies.
-int64_t place(const Panels& p, int o, int i) {
-  return ((o / kPanel * groups(p) + i / p.group) * kPanel + o % kPanel) * p.group + i % p.group;
+int group_of(Precision precision) { return precision == Precision::int8 ? int8_group() : 1; }
+
+// Groups of inputs that a row consists of.
+int64_t depth_of(int in, Precision precision) {
+  return (in + group_of(precision) - 1) / group_of(precision);
 }
 
 // IEEE half precision, ties to even. REQUIRES: |x| < 65520.
@@ -50,92 +49,130 @@ uint16_t half(float x) {
   return static_cast<uint16_t>(sign | (rounded - (112U << 23)) >> 13);
 }
 
-// Lays out weight [out, in]; zeros where the panels reach beyond it. A cache line of inputs at a
-// time, so that both sides of the transposition stay in the cache.
-template <class Target, class Source, class Convert>
-void pack(const Panels& p, const Source* weight, const Convert& convert) {
-  constexpr int kInputs = 16;
-  const auto height = static_cast<int>(groups(p) * p.group);
-  auto* to = static_cast<Target*>(p.weights);
-  for (int first = 0; first < p.out; first += kPanel, to += int64_t{height} * kPanel) {
-    for (int begin = 0; begin < height; begin += kInputs) {
-      for (int o = 0; o < kPanel; ++o) {
-        const Source* row = weight + int64_t{first + o} * p.in;
-        const int inputs = first + o < p.out ? p.in : 0;
-        for (int i = begin; i < std::min(begin + kInputs, height); i += p.group) {
-          Target* group = to + int64_t{i} * kPanel + int64_t{o} * p.group;
-          for (int g = 0; g < p.group; ++g) {
-            group[g] = i + g < inputs ? convert(row[i + g]) : Target{0};
-          }
-        }
-      }
-    }
-  }
+// Of a finite number.
+float widened(uint16_t half) {
+  const uint32_t bits = half & 0x7FFFU;
+  const float magnitude = bits < 0x400 ? static_cast<float>(bits) * 0x1p-24F
+                                       : std::bit_cast<float>((bits << 13) + (112U << 23));
+  return (half & 0x8000U) != 0 ? -magnitude : magnitude;
+}
+
+Memory aligned_memory(size_t bytes) {
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, bytes)), std::free);
+  require(memory != nullptr, "no memory for {} bytes of weights", bytes);
+  return memory;
 }
 
 }  // namespace
 
-void PackedMatrix::Free::operator()(void* memory) const { std::free(memory); }
+size_t PackedMatrix::bytes(int out, int in, Precision precision) {
+  const int64_t columns = int64_t{(out + kPanel - 1) / kPanel} * kPanel;
+  return columns * depth_of(in, precision) * group_of(precision) * element_bytes(precision);
+}
 
-void PackedMatrix::allocate(const float* bias) {
-  Panels& p = panels_;
-  require(p.out > 0 && p.in > 0, "a weight matrix needs outputs and inputs, not [{}, {}]", p.out,
-          p.in);
-  const size_t wide = columns(p);
-  const size_t weights = wide * groups(p) * p.group * element_bytes(p.precision);  // of 64 bytes
-  const size_t total = weights + 3 * wide * sizeof(float);
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, total)));
-  require(memory_ != nullptr, "no memory for {} bytes of weights", total);
-  std::memset(memory_.get() + weights, 0, total - weights);
-  p.weights = memory_.get();
-  p.bias = reinterpret_cast<float*>(memory_.get() + weights);
-  p.scales = p.bias + wide;
-  p.correction = reinterpret_cast<int32_t*>(p.scales + wide);
-  if (bias != nullptr) std::copy_n(bias, p.out, p.bias);
+PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precision, Memory memory)
+    : out_(out), in_(in), precision_(precision), weights_(std::move(memory)) {
+  require(out > 0 && in > 0, "a weight matrix needs outputs and inputs, not [{}, {}]", out, in);
+  require(precision != Precision::int8 || in <= kMostInt8Inputs,
+          "int8 products take at most {} inputs, not {}", kMostInt8Inputs, in);
+  const int64_t columns = int64_t{panels()} * kPanel;
+  bias_.resize(columns);
+  if (bias != nullptr) std::copy_n(bias, out, bias_.begin());
+  if (precision == Precision::int8) {
+    scales_.resize(columns);
+    correction_.resize(columns);
+  }
+  if (weights_ == nullptr) weights_ = aligned_memory(bytes(out, in, precision));
+}
+
+// make_row(o, room) gives the bytes of row o, which it may put into `room`: that is zero beyond
+// what it writes.
+template <class MakeRow>
+void PackedMatrix::pack(const MakeRow& make_row) {
+  const int64_t depth = depth_of(in_, precision_);
+  const int word = group_of(precision_) * element_bytes(precision_);
+  const int64_t row_bytes = depth * word;
+  std::vector<std::byte> room((kPanel + 1) * row_bytes);
+  const std::byte* rows[kPanel];
+  for (int first = 0; first < out_; first += kPanel) {
+    for (int o = 0; o < kPanel; ++o) {
+      std::byte* const own = room.data() + o * row_bytes;
+      rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
+    }
+    std::byte* const to = weights_.get() + first * row_bytes;
+    if (word == sizeof(uint32_t)) {
+      transpose_panel(rows, depth, reinterpret_cast<uint32_t*>(to));
+    } else {
+      transpose_panel(rows, depth, reinterpret_cast<uint16_t*>(to));
+    }
+  }
 }
 
 PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int in,
-                           Precision precision) {
-  if (precision == Precision::int8) {
-    std::vector<int8_t> quantized(static_cast<size_t>(out) * in);
-    std::vector<float> scales(out);
-    quantize(weight, out, in, quantized.data(), scales.data());
-    *this = PackedMatrix(quantized.data(), scales.data(), bias, out, in);
-    return;
+                           Precision precision, Memory memory)
+    : PackedMatrix(bias, out, in, precision, std::move(memory)) {
+  const auto row = [&](int o) { return weight + int64_t{o} * in; };
+  switch (precision) {
+    case Precision::float32:
+      pack([&](int o, std::byte*) { return reinterpret_cast<const std::byte*>(row(o)); });
+      break;
+    case Precision::float16:
+      pack([&](int o, std::byte* room) {
+        auto* const halves = reinterpret_cast<uint16_t*>(room);
+        for (int i = 0; i < in; ++i) {
+          require(std::fabs(row(o)[i]) < 65504, "a weight of {} does not fit float16", row(o)[i]);
+          halves[i] = half(row(o)[i]);
+        }
+        return room;
+      });
+      break;
+    case Precision::int8:
+      pack([&](int o, std::byte* room) {
+        auto* const rounded = reinterpret_cast<int8_t*>(room);
+        quantize(row(o), 1, in, rounded, &scales_[o]);
+        correction_[o] = -128 * sum(rounded, in);
+        return room;
+      });
   }
-  panels_ = {.out = out, .in = in, .precision = precision};
-  allocate(bias);
-  if (precision == Precision::float32) {
-    pack<float>(panels_, weight, [](float w) { return w; });
-    return;
-  }
-  pack<uint16_t>(panels_, weight, [](float w) {
-    require(std::fabs(w) < 65504, "a weight of {} does not fit float16", w);
-    return half(w);
-  });
 }
 
 PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out,
-                           int in) {
-  require(in <= kMostInt8Inputs, "int8 products take at most {} inputs, not {}", kMostInt8Inputs,
-          in);
-  panels_ = {.out = out, .in = in, .precision = Precision::int8, .group = int8_group()};
-  allocate(bias);
-  std::copy_n(scales, out, panels_.scales);
-  pack<int8_t>(panels_, weight, [](int8_t w) { return w; });
-  for (int o = 0; o < out; ++o, weight += in) {
-    panels_.correction[o] = -128 * std::accumulate(weight, weight + in, int32_t{0});
-  }
+                           int in, Memory memory)
+    : PackedMatrix(bias, out, in, Precision::int8, std::move(memory)) {
+  std::copy_n(scales, out, scales_.begin());
+  pack([&](int o, std::byte* room) {
+    const int8_t* const row = weight + int64_t{o} * in;
+    correction_[o] = -128 * sum(row, in);
+    std::memcpy(room, row, in);
+    return room;
+  });
 }
 
-void PackedMatrix::unpack(int8_t* weight, float* scales) const {
-  require(precision() == Precision::int8, "only int8 weights can be unpacked");
-  std::copy_n(panels_.scales, out(), scales);
-  for (int o = 0; o < out(); ++o) {
-    for (int i = 0; i < in(); ++i) {
-      weight[int64_t{o} * in() + i] =
-          static_cast<const int8_t*>(panels_.weights)[place(panels_, o, i)];
+Panels PackedMatrix::view() const {
+  return {.out = out_,
+          .in = in_,
+          .weights = weights_.get(),
+          .bias = bias_.data(),
+          .scales = scales_.data(),
+          .correction = correction_.data()};
+}
+
+void PackedMatrix::copy_row(int o, float* row) const {
+  const int group = group_of(precision_);
+  const int64_t first = int64_t{o / kPanel} * depth_of(in_, precision_) * group * kPanel;
+  const auto copy = [&](auto* weights, auto&& value) {
+    for (int i = 0; i < in_; ++i) {
+      row[i] = value(weights[first + (i / group * kPanel + o % kPanel) * group + i % group]);
     }
+  };
+  switch (precision_) {
+    case Precision::float32:
+      return copy(reinterpret_cast<const float*>(weights_.get()), [](float w) { return w; });
+    case Precision::float16:
+      return copy(reinterpret_cast<const uint16_t*>(weights_.get()), widened);
+    case Precision::int8:
+      return copy(reinterpret_cast<const int8_t*>(weights_.get()),
+                  [&](int8_t w) { return scales_[o] * static_cast<float>(w); });
   }
 }
 
@@ -147,34 +184,22 @@ void PackedMatrix::multiply(const Product& product) const {
   if (p.last_panel < 0) p.last_panel = panels();
   switch (precision()) {
     case Precision::float32:
-      return multiply_float32(panels_, p);
+      return multiply_float32(view(), p);
     case Precision::float16:
-      return multiply_float16(panels_, p);
+      return multiply_float16(view(), p);
     case Precision::int8:
-      const size_t bytes = p.rows * (groups(panels_) + 1) * sizeof(int32_t);
+      const size_t bytes = p.rows * (depth_of(in_, precision_) + 1) * sizeof(int32_t);
       if (scratch.size() < bytes) scratch.resize(bytes);
-      return multiply_int8(panels_, p, scratch.data());
+      return multiply_int8(view(), p, scratch.data());
   }
 }
 
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {
-  constexpr uint32_t kInfinity = 0x7F800000;
-  constexpr float kRounder = 0x1.8p23F;  // adding and subtracting it rounds, ties to even
   for (int64_t o = 0; o < out; ++o, source += in, weight += in) {
-    // |x| as an integer: ordered like the numbers, with infinity and NaN above them.
-    uint32_t most_bits = 0;
-    for (int i = 0; i < in; ++i) {
-      most_bits = std::max(most_bits, std::bit_cast<uint32_t>(source[i]) & ~(1U << 31));
-    }
-    require(most_bits < kInfinity, "row {} of a weight matrix has {}: it cannot be quantised", o,
-            std::bit_cast<float>(most_bits));
-    const float most = std::bit_cast<float>(most_bits);
+    const float most = round_to_int8(source, in, weight);
+    require(std::isfinite(most), "row {} of a weight matrix has {}: it cannot be quantised", o,
+            most);
     scales[o] = most / 127;
-    const float divisor = most > 0 ? most : 1;
-    for (int i = 0; i < in; ++i) {
-      const float rounded = (source[i] / divisor * 127 + kRounder) - kRounder;
-      weight[i] = static_cast<int8_t>(static_cast<int32_t>(rounded));
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace residual::kernels {
 
@@ -35,18 +36,19 @@ struct Product {
 
 constexpr int kPanel = 64;  // columns of y whose weights are laid out together
 
-// Where a PackedMatrix keeps things; the kernels' view of it.
+// The kernels' view of a PackedMatrix.
 struct Panels {
   int out = 0, in = 0;
-  Precision precision = Precision::float32;
-  // Inputs that lie side by side for each output: 1, but for int8 as many as the CPU's dot product
-  // instruction takes. A layout of memory, never of a file.
-  int group = 1;
-  void* weights = nullptr;        // [panels][ceil(in / group)][kPanel][group], zero-padded
-  float* bias = nullptr;          // [panels * kPanel], as are all below; zero if there is none
-  float* scales = nullptr;        // int8 only
-  int32_t* correction = nullptr;  // int8 only: where the sums start, see multiply.cpp
+  // [panels][ceil(in / group)][kPanel][group], zero-padded. `group` inputs lie side by side for
+  // each output: 1, but for int8 as many as the CPU's dot product instruction takes.
+  const void* weights = nullptr;
+  const float* bias = nullptr;    // [panels * kPanel], as are all below; zero if there is none
+  const float* scales = nullptr;  // int8 only
+  const int32_t* correction = nullptr;  // int8 only: where the sums start, see multiply_int8.cpp
 };
+
+// Memory that packed weights lie in, aligned to a cache line; a part may keep the whole alive.
+using Memory = std::shared_ptr<std::byte>;
 
 // A weight matrix W [out, in] and an optional bias, laid out once for y = x W^T + bias.
 //
@@ -57,29 +59,37 @@ struct Panels {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
-  PackedMatrix(const float* weight, const float* bias, int out, int in, Precision precision);
+  // Packs into `memory`, of bytes() at least, or into memory of its own.
+  PackedMatrix(const float* weight, const float* bias, int out, int in, Precision precision,
+               Memory memory = nullptr);
   // int8 weights as a model file stores them: weight [out, in], W = scales[o] * weight[o, i].
-  PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in);
+  PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in,
+               Memory memory = nullptr);
+
+  // What packed weights take: a multiple of a cache line.
+  static size_t bytes(int out, int in, Precision precision);
 
   void multiply(const Product& product) const;
 
-  // The int8 weights [out, in] and scales [out] again, bit for bit. REQUIRES: precision() == int8.
-  void unpack(int8_t* weight, float* scales) const;
-
-  int out() const { return panels_.out; }
-  int in() const { return panels_.in; }
-  int panels() const { return (panels_.out + kPanel - 1) / kPanel; }
-  Precision precision() const { return panels_.precision; }
+  // Row `o` of W, as it is multiplied.
+  void copy_row(int o, float* row) const;
+  int out() const { return out_; }
+  int in() const { return in_; }
+  int panels() const { return (out_ + kPanel - 1) / kPanel; }
+  Precision precision() const { return precision_; }
 
  private:
-  struct Free {
-    void operator()(void* memory) const;
-  };
+  PackedMatrix(const float* bias, int out, int in, Precision precision, Memory memory);
+  template <class MakeRow>
+  void pack(const MakeRow& make_row);
+  Panels view() const;
 
-  void allocate(const float* bias);
-
-  Panels panels_;
-  std::unique_ptr<std::byte, Free> memory_;  // what panels_ points into
+  int out_ = 0, in_ = 0;
+  Precision precision_ = Precision::float32;
+  Memory weights_;
+  // As in Panels.
+  std::vector<float> bias_, scales_;
+  std::vector<int32_t> correction_;
 };
 
 // Symmetric int8 weights: scales[o] = max_i |W[o, i]| / 127, weight = round(W / scale), ties to

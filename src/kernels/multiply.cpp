@@ -26,7 +26,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
   const Tile<kRows> y(p, row, column, m.out - column);
   Floats sum[kRows][kTileVectors];
   for (int v = 0; v < kTileVectors; ++v) {
-    const Floats bias = hn::Load(kFloats, m.bias + column + v * kLanes);
+    const Floats bias = hn::LoadU(kFloats, m.bias + column + v * kLanes);
     for (int r = 0; r < kRows; ++r) sum[r][v] = bias;
   }
   for (int64_t k = 0; k < m.in; ++k, w += kPanel) {

@@ -139,7 +139,7 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
   Ints sum[kRows][kTileVectors];
   for (int v = 0; v < kTileVectors; ++v) {
     const Ints first =
-        kOffset == 0 ? hn::Zero(kInts) : hn::Load(kInts, m.correction + column + v * kLanes);
+        kOffset == 0 ? hn::Zero(kInts) : hn::LoadU(kInts, m.correction + column + v * kLanes);
     for (int r = 0; r < kRows; ++r) sum[r][v] = first;
   }
   for (int64_t k = 0; k < q.depth; ++k, w += kPanel * kGroup) {
@@ -151,8 +151,8 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
     }
   }
   y.store([&](int r, int v) HWY_ATTR __attribute__((always_inline)) {
-    const Floats scale = hn::Load(kFloats, m.scales + column + v * kLanes);
-    const Floats bias = hn::Load(kFloats, m.bias + column + v * kLanes);
+    const Floats scale = hn::LoadU(kFloats, m.scales + column + v * kLanes);
+    const Floats bias = hn::LoadU(kFloats, m.bias + column + v * kLanes);
     // Two roundings, not a fused one, so that CPUs without fused operations agree.
     const Floats both = hn::Mul(scale, hn::Set(kFloats, q.scales[row + r]));
     return hn::Add(hn::Mul(hn::ConvertTo(kFloats, sum[r][v]), both), bias);

@@ -105,14 +105,6 @@ void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, 
   }
 }
 
-void embed(const Embedding& e, const int32_t* ids, const int32_t* places, int64_t rows, float* y) {
-  for (int64_t row = 0; row < rows; ++row, y += e.width) {
-    const float* token = e.table + ids[row] * e.width;
-    const float* position = e.positions + places[row] * e.width;
-    add_scaled(position, e.factor, token, e.width, y);
-  }
-}
-
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -126,7 +118,6 @@ HWY_EXPORT(add);
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(scale);
 HWY_EXPORT(scale_columns);
-HWY_EXPORT(embed);
 
 void layer_norm(const Norm& norm, const float* x, int64_t rows, int64_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(layer_norm)(norm, x, rows, width, y);
@@ -156,11 +147,6 @@ void scale(float c, const float* x, int64_t count, float* y) {
 
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(scale_columns)(w, x, rows, width, y);
-}
-
-void embed(const Embedding& embedding, const int32_t* ids, const int32_t* places, int64_t rows,
-           float* y) {
-  HWY_DYNAMIC_DISPATCH(embed)(embedding, ids, places, rows, y);
 }
 
 }  // namespace residual::kernels

@@ -31,15 +31,4 @@ void scale(float c, const float* x, int64_t count, float* y);                   
 // y_ij = w_j x_ij
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y);
 
-// y_i = factor * table[ids[i]] + positions[places[i]]
-struct Embedding {
-  const float* table = nullptr;      // [vocabulary, width]
-  const float* positions = nullptr;  // [longest, width]
-  float factor = 1;
-  int64_t width = 0;
-};
-// Ids and places are trusted: the caller has checked them against the tables.
-void embed(const Embedding& embedding, const int32_t* ids, const int32_t* places, int64_t rows,
-           float* y);
-
 }  // namespace residual::kernels

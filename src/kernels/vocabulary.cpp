@@ -11,6 +11,8 @@
 #include <cmath>
 #include <limits>
 
+#include <hwy/contrib/math/math-inl.h>
+
 #include "kernels/simd.h"
 
 #ifndef RESIDUAL_KERNELS_VOCABULARY_ONCE
@@ -121,6 +123,17 @@ void subtract(const float* x, float c, int64_t count, float* y) {
   for (; i < count; ++i) y[i] = x[i] - c;
 }
 
+void mix(float share, const float* x, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i) HWY_ATTR {
+    const auto a = hn::LoadU(d, y + i), b = hn::LoadU(d, x + i);
+    const auto most = hn::Max(a, b);  // the larger term is 1: nothing underflows
+    const auto other = hn::Mul(hn::Set(d, share), exp_nonpositive(d, hn::Sub(b, most)));
+    const auto mean =
+        hn::MulAdd(hn::Set(d, 1 - share), exp_nonpositive(d, hn::Sub(a, most)), other);
+    hn::StoreU(hn::Add(most, hn::Log(d, mean)), d, y + i);
+  });
+}
+
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -129,6 +142,7 @@ namespace residual::kernels {
 
 HWY_EXPORT(pass_over_row);
 HWY_EXPORT(subtract);
+HWY_EXPORT(mix);
 
 float log_sum_exp(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, nullptr);
@@ -138,6 +152,10 @@ void log_softmax(const float* x, int64_t rows, int64_t count, float* y) {
   for (int64_t row = 0; row < rows; ++row, x += count, y += count) {
     HWY_DYNAMIC_DISPATCH(subtract)(x, log_sum_exp(x, count), count, y);
   }
+}
+
+void mix(float share, const float* x, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(mix)(share, x, count, y);
 }
 
 float best_of_row(const float* x, int64_t count, int k, Scored* best) {

@@ -11,6 +11,9 @@ float log_sum_exp(const float* x, int64_t count);
 // y_i = x_i - log_sum_exp(x), for each row of [rows, count]. y may be x.
 void log_softmax(const float* x, int64_t rows, int64_t count, float* y);
 
+// y_i = log((1 - share) e^(y_i) + share e^(x_i)), for logarithms of probabilities.
+void mix(float share, const float* x, int64_t count, float* y);
+
 struct Scored {
   float value;
   int32_t index;

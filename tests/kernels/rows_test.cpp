@@ -125,22 +125,5 @@ TEST_P(Rows, SumsAndMultiplesAgreeWithTheDefinition) {
   }
 }
 
-TEST_P(Rows, EmbeddingIsAScaledTokenPlusItsPosition) {
-  for (const int width : kSizes) {
-    const std::vector<float> table = random_floats(5 * width, 1);
-    const std::vector<float> positions = random_floats(4 * width, 2);
-    const std::vector<int32_t> ids = {4, 0, 4}, places = {0, 3, 2};
-    std::vector<float> y(ids.size() * width);
-    embed({.table = table.data(), .positions = positions.data(), .factor = 16, .width = width},
-          ids.data(), places.data(), 3, y.data());
-    std::vector<double> want(y.size());
-    for (size_t i = 0; i < y.size(); ++i) {
-      const size_t row = i / width, j = i % width;
-      want[i] = 16.0 * table[ids[row] * width + j] + positions[places[row] * width + j];
-    }
-    expect_close(y, want, 2e-6);
-  }
-}
-
 }  // namespace
 }  // namespace residual::kernels

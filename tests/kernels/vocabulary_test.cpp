@@ -30,6 +30,21 @@ double exact_log_sum_exp(const std::vector<float>& x) {
   return most + std::log(sum);
 }
 
+TEST_P(Vocabulary, MixIsTheLogarithmOfTheMeanProbability) {
+  for (const int count : kSizes) {
+    std::vector<float> x = random_floats(count, 1), y = random_floats(count, 2);
+    for (int i = 0; i < count; ++i) {
+      x[i] = 60 * x[i] - 60;  // down to -120, where e^x is zero in float32
+      y[i] = 60 * y[i] - 60;
+    }
+    std::vector<double> want(count);
+    for (int i = 0; i < count; ++i)
+      want[i] = std::log(0.75 * std::exp(double{y[i]}) + 0.25 * std::exp(double{x[i]}));
+    mix(0.25F, x.data(), count, y.data());
+    expect_close(y, want, 2e-5);
+  }
+}
+
 TEST_P(Vocabulary, LogSumExpAgreesWithTheDefinition) {
   for (const int count : kCounts) {
     std::vector<float> x = logits(count, 1);

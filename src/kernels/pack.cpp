@@ -1,0 +1,124 @@
+#include "kernels/pack.h"
+
+#include "kernels/targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/pack.cpp"  // NOLINT: read once per instruction set
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "kernels/matrix.h"
+#include "kernels/simd.h"
+
+#ifndef RESIDUAL_KERNELS_PACK_ONCE
+#define RESIDUAL_KERNELS_PACK_ONCE
+namespace residual::kernels {
+namespace {
+
+template <class Word>
+void transpose_column(const std::byte* const* rows, int64_t j, Word* to) {
+  for (int o = 0; o < kPanel; ++o) std::memcpy(to + o, rows[o] + j * sizeof(Word), sizeof(Word));
+}
+
+}  // namespace
+}  // namespace residual::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
+namespace {
+
+const hn::Full128<uint32_t> kFourWords;
+
+// Four words of four rows.
+HWY_INLINE void transpose_four(const std::byte* const* rows, int64_t j, uint32_t* to) {
+  const hn::Full128<uint64_t> pairs;
+  const auto row = [&](int o) HWY_ATTR {
+    return hn::LoadU(kFourWords, reinterpret_cast<const uint32_t*>(rows[o]) + j);
+  };
+  const auto both = [&](auto a, auto b) HWY_ATTR {
+    return hn::BitCast(pairs, hn::InterleaveLower(kFourWords, a, b));
+  };
+  const auto upper = [&](auto a, auto b) HWY_ATTR {
+    return hn::BitCast(pairs, hn::InterleaveUpper(kFourWords, a, b));
+  };
+  const auto store = [&](auto v, int64_t i) HWY_ATTR {
+    hn::Store(hn::BitCast(kFourWords, v), kFourWords, to + i * kPanel);
+  };
+  const auto a = row(0), b = row(1), c = row(2), d = row(3);
+  store(hn::InterleaveLower(pairs, both(a, b), both(c, d)), 0);
+  store(hn::InterleaveUpper(pairs, both(a, b), both(c, d)), 1);
+  store(hn::InterleaveLower(pairs, upper(a, b), upper(c, d)), 2);
+  store(hn::InterleaveUpper(pairs, upper(a, b), upper(c, d)), 3);
+}
+
+}  // namespace
+
+// A few cache lines of each row at a time: both sides stay in the first-level cache.
+void transpose_words(const std::byte* const* rows, int64_t depth, uint32_t* to) {
+  constexpr int64_t kWords = 64;
+  const int64_t whole = depth / 4 * 4;
+  for (int64_t begin = 0; begin < whole; begin += kWords) {
+    const int64_t end = std::min(whole, begin + kWords);
+    for (int o = 0; o < kPanel; o += 4) {
+      for (int64_t j = begin; j < end; j += 4) transpose_four(rows + o, j, to + j * kPanel + o);
+    }
+  }
+  for (int64_t j = whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
+}
+
+float round_to_int8_on_target(const float* x, int64_t count, int8_t* rounded) {
+  // |x| as an integer: ordered like the numbers, with infinity and NaN above them.
+  int32_t bits = 0;
+  for (int64_t i = 0; i < count; ++i)
+    bits = std::max(bits, std::bit_cast<int32_t>(x[i]) & INT32_MAX);
+  constexpr int32_t kInfinity = 0x7F800000;
+  const auto most = std::bit_cast<float>(bits);
+  if (bits >= kInfinity) return most;
+  const float divisor = most > 0 ? most : 1;
+  constexpr float kRounder = 0x1.8p23F;  // adding and subtracting it rounds, ties to even
+  for (int64_t i = 0; i < count; ++i) {
+    const float whole = (x[i] / divisor * 127 + kRounder) - kRounder;
+    rounded[i] = static_cast<int8_t>(static_cast<int32_t>(whole));
+  }
+  return most;
+}
+
+int32_t sum_on_target(const int8_t* x, int64_t count) {
+  int32_t total = 0;
+  for (int64_t i = 0; i < count; ++i) total += x[i];
+  return total;
+}
+
+}  // namespace residual::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace residual::kernels {
+
+HWY_EXPORT(transpose_words);
+HWY_EXPORT(round_to_int8_on_target);
+HWY_EXPORT(sum_on_target);
+
+void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to) {
+  HWY_DYNAMIC_DISPATCH(transpose_words)(rows, depth, to);
+}
+
+// Of old CPUs and float16 alone: plain is fast enough.
+void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to) {
+  for (int64_t j = 0; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
+}
+
+float round_to_int8(const float* x, int64_t count, int8_t* rounded) {
+  return HWY_DYNAMIC_DISPATCH(round_to_int8_on_target)(x, count, rounded);
+}
+
+int32_t sum(const int8_t* x, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(sum_on_target)(x, count);
+}
+
+}  // namespace residual::kernels
+#endif

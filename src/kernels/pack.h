@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The half of packing that depends on the instruction set.
+namespace residual::kernels {
+
+// to[j][o] = rows[o][j] for kPanel rows of `depth` words each. The rows need not be aligned.
+void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to);
+void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to);
+
+// Writes round(127 x / most) with most = max |x|, ties to even, zeros if most is zero; returns
+// most. If that is infinite or NaN, so is an element of x, and nothing is written.
+float round_to_int8(const float* x, int64_t count, int8_t* rounded);
+
+int32_t sum(const int8_t* x, int64_t count);
+
+}  // namespace residual::kernels
