@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "decode/translator.h"
+#include "model/export.h"
 #include "model/parameters.h"
 
 namespace residual {
@@ -26,8 +28,10 @@ using decode::Precision;
 
 constexpr int kSourceTokens = 24, kTargetTokens = 25;  // </s> included
 
-const std::map<std::string, Precision> kPrecisions = {
-    {"float32", Precision::float32}, {"float16", Precision::float16}, {"int8", Precision::int8}};
+const std::map<std::string, Precision> kPrecisions = {{"float32", Precision::float32},
+                                                      {"packed", Precision::float32},
+                                                      {"float16", Precision::float16},
+                                                      {"int8", Precision::int8}};
 
 struct Options {
   std::vector<std::string> models = {"small", "base"};
@@ -36,6 +40,7 @@ struct Options {
   std::vector<int> beams = {1, 5}, batches = {1, 32, 0}, threads = {1, 2};
   bool one_by_one = false;
   double seconds = 3;
+  fs::path directory;  // where models stay; empty: nowhere
 };
 
 struct Case {
@@ -146,8 +151,11 @@ void measure_apart(const fs::path& path, const Case& c) {
 }
 
 void run(const Options& o) {
-  std::string work = (fs::temp_directory_path() / "translate_bench-XXXXXX").string();
-  require(mkdtemp(work.data()) != nullptr, "{}: cannot be made", work);
+  std::string work = o.directory.string();
+  if (work.empty()) {
+    work = (fs::temp_directory_path() / "translate_bench-XXXXXX").string();
+    require(mkdtemp(work.data()) != nullptr, "{}: cannot be made", work);
+  }
   fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10} {:>9} {:>8} {:>8} {:>7}\n", "model",
              "scheme", "weights", "beam", "batch", "threads", "sentences/s", "tokens/s", "load ms",
              "first ms", "MB");
@@ -155,17 +163,24 @@ void run(const Options& o) {
   for (const auto& model : o.models) {
     for (const auto& scheme : o.schemes) {
       const fs::path path = fs::path(work) / (model + "-" + scheme);
-      write_model(path, config_of(model, scheme));
+      if (!fs::exists(path)) write_model(path, config_of(model, scheme));
+      const fs::path packed = path.string() + "-packed";
+      if (!fs::exists(packed) && std::ranges::count(o.precisions, "packed") > 0) {
+        const auto directory = model::Directory::open(path);
+        model::write_directory(packed, directory.description(),
+                               model::packed_tensors(directory).list, path);
+      }
       for (const auto& precision : o.precisions)
         for (const int beam : o.beams)
           for (const int batch : o.batches)
             for (const int threads : o.threads) {
               measure_apart(
-                  path, {model, precision, scheme, beam, batch, threads, o.one_by_one, o.seconds});
+                  precision == "packed" ? packed : path,
+                  {model, precision, scheme, beam, batch, threads, o.one_by_one, o.seconds});
             }
     }
   }
-  fs::remove_all(work);
+  if (o.directory.empty()) fs::remove_all(work);
 }
 
 }  // namespace
@@ -175,12 +190,15 @@ int main(int argc, char** argv) {
   residual::Options options;
   CLI::App app("Speed of decoding, by model, precision, beam, batch and threads");
   app.add_option("--model", options.models, "small (256/1024/4, 10k), base (512/2048/8, 32k)");
-  app.add_option("--precision", options.precisions, "float32, float16, int8");
+  app.add_option("--precision", options.precisions,
+                 "float32, packed (the same from a file that is used in place), float16, int8");
   app.add_option("--scheme", options.schemes, "residual scheme");
   app.add_option("--beam", options.beams, "hypotheses per sentence");
   app.add_option("--batch", options.batches, "sentences per thread at a time; 0: automatic");
   app.add_option("--threads", options.threads, "threads");
   app.add_flag("--one-by-one", options.one_by_one, "each sentence on its own, on all threads");
+  app.add_option("--directory", options.directory,
+                 "models that are there are used, those made stay: MODEL-SCHEME[-packed]");
   app.add_option("--seconds", options.seconds, "per line");
   CLI11_PARSE(app, argc, argv);
   try {

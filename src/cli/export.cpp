@@ -14,17 +14,20 @@
 namespace residual::cli {
 namespace {
 
+enum class Storage { as_it_is, int8, packed };
 enum class Form { model, bundle, fairseq, ctranslate2 };
 
 struct Options {
   fs::path model, output;
   Form form = Form::model;
-  bool int8 = false;
+  Storage storage = Storage::as_it_is;
 };
 
 void write_own_form(const Options& o, const model::Directory& model) {
-  const model::ExportedTensors tensors =
-      o.int8 ? model::int8_tensors(model) : model::stored_tensors(model);
+  const auto tensors_of = o.storage == Storage::int8     ? model::int8_tensors
+                          : o.storage == Storage::packed ? model::packed_tensors
+                                                         : model::stored_tensors;
+  const model::ExportedTensors tensors = tensors_of(model);
   const model::Description& description = model.description();
   if (o.form == Form::bundle) {
     model::write_bundle(o.output, description, tensors.list, model);
@@ -45,7 +48,8 @@ uint64_t size_of(const fs::path& path) {
 void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
   const bool own = o.form == Form::model || o.form == Form::bundle;
-  require(own || !o.int8, "--precision int8 is for ResiDual's own forms; {}",
+  require(own || o.storage == Storage::as_it_is,
+          "--precision int8 is for ResiDual's own forms, as is packed; {}",
           o.form == Form::fairseq ? "fairseq has float only"
                                   : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
   if (own) write_own_form(o, model);
@@ -61,7 +65,8 @@ void add_export(CLI::App& root) {
       root, "export", "Write a model as int8, as one file, or for fairseq or CTranslate2",
       {"# a quarter of the size, and faster to load",
        "residual export --model runs/iwslt14 --precision int8 -o models/de-en-int8",
-       "residual export --model models/de-en --to bundle -o de-en.safetensors",
+       "# float32 that needs no time to load",
+       "residual export --model models/de-en --precision packed --to bundle -o de-en.safetensors",
        "residual export --model models/post-ln --to ctranslate2 -o ctranslate2/de-en"});
   auto options = std::make_shared<Options>();
   const std::string group = "Input and output";
@@ -82,8 +87,10 @@ void add_export(CLI::App& root) {
                     {"ctranslate2", Form::ctranslate2}},
                    "a model directory, one file, or a directory for fairseq or CTranslate2")
       ->group(group);
-  add_choice<bool>(*command, "--precision", options->int8, {{"as-stored", false}, {"int8", true}},
-                   "of the matrices")
+  add_choice<Storage>(
+      *command, "--precision", options->storage,
+      {{"as-stored", Storage::as_it_is}, {"int8", Storage::int8}, {"packed", Storage::packed}},
+      "of the matrices; packed: float32, laid out to be used where it is mapped")
       ->group(group);
   command->callback([options] { run(*options); });
 }

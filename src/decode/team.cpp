@@ -1,5 +1,7 @@
 #include "decode/team.h"
 
+#include <algorithm>
+
 namespace residual::decode {
 namespace {
 
@@ -9,6 +11,8 @@ constexpr int kLooksBeforeYield = 1000;
 constexpr int kLooksBeforeSleep = 20000;
 // Multiplications below which waking the others costs more than it saves.
 constexpr int64_t kWorthSharing = 200'000;
+// Parts of a product for each thread: one that comes late still finds some.
+constexpr int kPartsEach = 2;
 
 void wait_a_little(int look) {
   if (look >= kLooksBeforeYield) {
@@ -23,9 +27,7 @@ void wait_a_little(int look) {
 }  // namespace
 
 Team::Team(int threads) {
-  for (int member = 1; member < threads; ++member) {
-    helpers_.emplace_back([this, member] { help(member); });
-  }
+  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
 }
 
 Team::~Team() {
@@ -35,19 +37,30 @@ Team::~Team() {
   for (auto& helper : helpers_) helper.join();
 }
 
-void Team::run_erased(Call call, const void* task) {
+void Team::run_erased(uint32_t count, Call call, const void* task) {
   call_ = call;
   task_ = task;
-  working_.store(static_cast<uint32_t>(helpers_.size()), std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
+  unfinished_.store(count, std::memory_order_relaxed);
+  const uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+  left_.store(uint64_t{round} << 32 | count, std::memory_order_release);
+  round_.store(round, std::memory_order_release);
   round_.notify_all();
-  call(task, 0);
-  for (int look = 0; working_.load(std::memory_order_acquire) != 0; ++look) wait_a_little(look);
+  work(round);
+  for (int look = 0; unfinished_.load(std::memory_order_acquire) != 0; ++look) wait_a_little(look);
 }
 
-void Team::help(int member) {
-  uint32_t seen = 0;
-  for (;;) {
+void Team::work(uint32_t round) {
+  uint64_t left = left_.load(std::memory_order_acquire);
+  while (left >> 32 == round && static_cast<uint32_t>(left) > 0) {
+    if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) continue;
+    call_(task_, static_cast<uint32_t>(left) - 1);
+    unfinished_.fetch_sub(1, std::memory_order_release);
+    left = left_.load(std::memory_order_acquire);
+  }
+}
+
+void Team::help() {
+  for (uint32_t seen = 0;;) {
     for (int look = 0; round_.load(std::memory_order_acquire) == seen; ++look) {
       if (look < kLooksBeforeSleep) {
         wait_a_little(look);
@@ -55,10 +68,9 @@ void Team::help(int member) {
         round_.wait(seen, std::memory_order_acquire);
       }
     }
-    ++seen;
     if (stopped_) return;
-    call_(task_, member);
-    working_.fetch_sub(1, std::memory_order_release);
+    seen = round_.load(std::memory_order_acquire);
+    work(seen);
   }
 }
 
@@ -68,10 +80,11 @@ void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& produ
     matrix.multiply(product);
     return;
   }
-  team->run([&](int member) {
+  const int parts = std::min(matrix.panels(), kPartsEach * team->size());
+  team->run(static_cast<uint32_t>(parts), [&](uint32_t i) {
     kernels::Product part = product;
-    part.first_panel = matrix.panels() * member / team->size();
-    part.last_panel = matrix.panels() * (member + 1) / team->size();
+    part.first_panel = matrix.panels() * static_cast<int>(i) / parts;
+    part.last_panel = matrix.panels() * (static_cast<int>(i) + 1) / parts;
     matrix.multiply(part);
   });
 }

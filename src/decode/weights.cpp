@@ -33,9 +33,12 @@ class FileValues {
       : directory_(std::move(directory)) {}
 
   Values find(const std::string& name) {
+    if (directory_->weights().contains(name + model::kPanels)) {
+      return {.panels = directory_->weights().at(name + model::kPanels).values<float>()};
+    }
     const auto& tensor = directory_->weights().at(name);
     if (tensor.dtype == model::Dtype::i8) {
-      const auto& scales = directory_->weights().at(name + ".scale");
+      const auto& scales = directory_->weights().at(name + model::kScale);
       require(scales.shape == std::vector<int64_t>{tensor.shape.at(0)},
               "{}: {} has shape [{}], expected one scale per row of {}",
               directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
@@ -95,7 +98,8 @@ void EmbeddingTable::embed(std::span<const int32_t> ids, std::span<const int32_t
 // memory.
 class Weights::Packer {
  public:
-  Packer(const Find& find, Precision precision) : find_(find), precision_(precision) {}
+  Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner)
+      : find_(find), precision_(precision), owner_(std::move(owner)) {}
 
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
@@ -129,7 +133,9 @@ class Weights::Packer {
            int64_t out) {
     const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
     const int64_t begin = first * in;
-    if (v.is_quantized()) {
+    if (!v.panels.empty()) {
+      add_packed(into, v, bias, columns, static_cast<int>(first), rows);
+    } else if (v.is_quantized()) {
       tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
                           into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
                                               bias, rows, columns, std::move(m));
@@ -143,12 +149,34 @@ class Weights::Packer {
                         }});
     }
   }
+  // In place, where the layout is that of the products.
+  void add_packed(PackedMatrix& into, const Values& v, const float* bias, int in, int first,
+                  int out) {
+    const auto* const at =
+        reinterpret_cast<const std::byte*>(v.panels.data() + int64_t{first} * in);
+    const bool is_aligned = reinterpret_cast<uintptr_t>(at) % kernels::kCacheLine == 0;
+    if (precision_ == Precision::float32 && is_aligned && first % kernels::kPanel == 0) {
+      into = PackedMatrix({owner_, at}, bias, out, in);
+      return;
+    }
+    tasks_.push_back({PackedMatrix::bytes(out, in, precision_), [=, this, &into](Memory m) {
+                        const auto* const panels =
+                            reinterpret_cast<const std::byte*>(v.panels.data());
+                        const PackedMatrix whole({owner_, panels}, nullptr, first + out, in);
+                        std::vector<float> rows(static_cast<size_t>(out) * in);
+                        for (int o = 0; o < out; ++o) {
+                          whole.copy_row(first + o, rows.data() + int64_t{o} * in);
+                        }
+                        into = PackedMatrix(rows.data(), bias, out, in, precision_, std::move(m));
+                      }});
+  }
   static void drop(const Values& v, std::span<const std::byte> bytes) {
     if (v.is_mapped) drop_pages(bytes);
   }
 
   const Find& find_;
   Precision precision_;
+  std::shared_ptr<const void> owner_;
   std::vector<Task> tasks_;
 };
 
@@ -156,7 +184,7 @@ Weights::Weights(const model::Config& config, const Find& find, Precision precis
                  std::shared_ptr<const void> owner)
     : config_(config), owner_(std::move(owner)) {
   const int64_t d = config.width;
-  Packer packer(find, precision);
+  Packer packer(find, precision, owner_);
   packer.matrix(output_, find(model::output_embedding(config)), d, config.target_vocabulary);
   for (const Side side : {Side::encoder, Side::decoder}) {
     StackWeights& stack = side == Side::encoder ? encoder_ : decoder_;

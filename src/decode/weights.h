@@ -18,9 +18,10 @@ namespace residual::decode {
 using kernels::PackedMatrix;
 using kernels::Precision;
 
-// One parameter as its owner keeps it: float32, or int8 with a scale per row.
+// One parameter as its owner keeps it: float32, perhaps packed, or int8 with a scale per row.
 struct Values {
   std::span<const float> numbers;
+  std::span<const float> panels;  // a PackedMatrix's
   std::span<const int8_t> quantized;
   std::span<const float> scales;
   bool is_mapped = false;  // in a file: its pages may be dropped and read again
@@ -76,8 +77,8 @@ struct StackWeights {
 class Weights {
  public:
   // `find` gives a parameter by its name in model/parameters.h; what it gives is copied but for
-  // the embeddings, which `owner` keeps alive. Matrices that are int8 already stay so, whatever
-  // the precision.
+  // embeddings and panels, which `owner` keeps alive. Matrices that are int8 already stay so,
+  // whatever the precision.
   using Find = std::function<Values(const std::string& name)>;
   Weights(const model::Config& config, const Find& find, Precision precision,
           std::shared_ptr<const void> owner);

@@ -14,7 +14,6 @@
 namespace residual::kernels {
 namespace {
 
-constexpr size_t kCacheLine = 64;
 // int32 sums of |128 * 127| per input stay exact.
 constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
 
@@ -70,8 +69,8 @@ size_t PackedMatrix::bytes(int out, int in, Precision precision) {
   return columns * depth_of(in, precision) * group_of(precision) * element_bytes(precision);
 }
 
-PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precision, Memory memory)
-    : out_(out), in_(in), precision_(precision), weights_(std::move(memory)) {
+PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precision)
+    : out_(out), in_(in), precision_(precision) {
   require(out > 0 && in > 0, "a weight matrix needs outputs and inputs, not [{}, {}]", out, in);
   require(precision != Precision::int8 || in <= kMostInt8Inputs,
           "int8 products take at most {} inputs, not {}", kMostInt8Inputs, in);
@@ -82,13 +81,22 @@ PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precisi
     scales_.resize(columns);
     correction_.resize(columns);
   }
-  if (weights_ == nullptr) weights_ = aligned_memory(bytes(out, in, precision));
+}
+
+PackedMatrix::PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in)
+    : PackedMatrix(bias, out, in, Precision::float32) {
+  weights_ = std::move(packed);
+}
+
+std::span<const std::byte> PackedMatrix::packed() const {
+  return {weights_.get(), bytes(out_, in_, precision_)};
 }
 
 // make_row(o, room) gives the bytes of row o, which it may put into `room`: that is zero beyond
 // what it writes.
 template <class MakeRow>
-void PackedMatrix::pack(const MakeRow& make_row) {
+void PackedMatrix::pack(Memory memory, const MakeRow& make_row) {
+  if (memory == nullptr) memory = aligned_memory(bytes(out_, in_, precision_));
   const int64_t depth = depth_of(in_, precision_);
   const int word = group_of(precision_) * element_bytes(precision_);
   const int64_t row_bytes = depth * word;
@@ -99,25 +107,27 @@ void PackedMatrix::pack(const MakeRow& make_row) {
       std::byte* const own = room.data() + o * row_bytes;
       rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
     }
-    std::byte* const to = weights_.get() + first * row_bytes;
+    std::byte* const to = memory.get() + first * row_bytes;
     if (word == sizeof(uint32_t)) {
       transpose_panel(rows, depth, reinterpret_cast<uint32_t*>(to));
     } else {
       transpose_panel(rows, depth, reinterpret_cast<uint16_t*>(to));
     }
   }
+  weights_ = std::move(memory);
 }
 
 PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int in,
                            Precision precision, Memory memory)
-    : PackedMatrix(bias, out, in, precision, std::move(memory)) {
+    : PackedMatrix(bias, out, in, precision) {
   const auto row = [&](int o) { return weight + int64_t{o} * in; };
   switch (precision) {
     case Precision::float32:
-      pack([&](int o, std::byte*) { return reinterpret_cast<const std::byte*>(row(o)); });
+      pack(std::move(memory),
+           [&](int o, std::byte*) { return reinterpret_cast<const std::byte*>(row(o)); });
       break;
     case Precision::float16:
-      pack([&](int o, std::byte* room) {
+      pack(std::move(memory), [&](int o, std::byte* room) {
         auto* const halves = reinterpret_cast<uint16_t*>(room);
         for (int i = 0; i < in; ++i) {
           require(std::fabs(row(o)[i]) < 65504, "a weight of {} does not fit float16", row(o)[i]);
@@ -127,7 +137,7 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
       });
       break;
     case Precision::int8:
-      pack([&](int o, std::byte* room) {
+      pack(std::move(memory), [&](int o, std::byte* room) {
         auto* const rounded = reinterpret_cast<int8_t*>(room);
         quantize(row(o), 1, in, rounded, &scales_[o]);
         correction_[o] = -128 * sum(rounded, in);
@@ -138,9 +148,9 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
 
 PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out,
                            int in, Memory memory)
-    : PackedMatrix(bias, out, in, Precision::int8, std::move(memory)) {
+    : PackedMatrix(bias, out, in, Precision::int8) {
   std::copy_n(scales, out, scales_.begin());
-  pack([&](int o, std::byte* room) {
+  pack(std::move(memory), [&](int o, std::byte* room) {
     const int8_t* const row = weight + int64_t{o} * in;
     correction_[o] = -128 * sum(row, in);
     std::memcpy(room, row, in);

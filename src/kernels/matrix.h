@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace residual::kernels {
@@ -48,7 +49,9 @@ struct Panels {
 };
 
 // Memory that packed weights lie in, aligned to a cache line; a part may keep the whole alive.
+constexpr size_t kCacheLine = 64;
 using Memory = std::shared_ptr<std::byte>;
+using ReadOnlyMemory = std::shared_ptr<const std::byte>;
 
 // A weight matrix W [out, in] and an optional bias, laid out once for y = x W^T + bias.
 //
@@ -66,8 +69,13 @@ class PackedMatrix {
   PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in,
                Memory memory = nullptr);
 
+  // float32 weights that are packed already, used where they are. Their layout is part of a file
+  // format (docs/formats.md).
+  PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in);
+
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);
+  std::span<const std::byte> packed() const;
 
   void multiply(const Product& product) const;
 
@@ -79,14 +87,14 @@ class PackedMatrix {
   Precision precision() const { return precision_; }
 
  private:
-  PackedMatrix(const float* bias, int out, int in, Precision precision, Memory memory);
+  PackedMatrix(const float* bias, int out, int in, Precision precision);
   template <class MakeRow>
-  void pack(const MakeRow& make_row);
+  void pack(Memory memory, const MakeRow& make_row);
   Panels view() const;
 
   int out_ = 0, in_ = 0;
   Precision precision_ = Precision::float32;
-  Memory weights_;
+  ReadOnlyMemory weights_;
   // As in Panels.
   std::vector<float> bias_, scales_;
   std::vector<int32_t> correction_;

@@ -103,7 +103,7 @@ class Variables {
 
  private:
   void add_parameter(const Parameter& p) {
-    const TensorView& tensor = model_.weights().at(p.name);
+    const TensorView& tensor = model_.parameter(p.name);
     require(tensor.dtype != Dtype::i8,
             "{}: is int8; export the model it was made from, CTranslate2 quantises by itself",
             model_.path().string());

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/version.h"
+#include "kernels/matrix.h"
 #include "model/parameters.h"
 
 namespace residual::model {
@@ -33,6 +34,16 @@ fs::path resolve_run(const fs::path& path) {
 bool is_scale_of_known(const std::string& name, const std::set<std::string>& known) {
   const std::string_view suffix = kScale;
   return name.ends_with(suffix) && known.contains(name.substr(0, name.size() - suffix.size()));
+}
+
+// Of the panels that stand for a matrix.
+std::string panel_problem(const TensorView& found, const std::vector<int64_t>& matrix) {
+  const std::vector<int64_t> expected = {(matrix[0] + kernels::kPanel - 1) / kernels::kPanel,
+                                         matrix[1], kernels::kPanel};
+  const bool right = found.dtype == Dtype::f32 && found.shape == expected;
+  return right ? ""
+               : fmt::format("{} is {} [{}], expected F32 [{}]", found.name, name_of(found.dtype),
+                             fmt::join(found.shape, ", "), fmt::join(expected, ", "));
 }
 
 // What is wrong with how a parameter's numbers are stored: floating point, or int8 for matrices.
@@ -117,6 +128,13 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
   const std::string& scheme = config.residual.name;
   std::set<std::string> known;
   for (const auto& p : parameters(config)) {
+    const std::string panels = p.name + kPanels;
+    if (p.shape.size() == 2 && weights.contains(panels) && !weights.contains(p.name)) {
+      known.insert(panels);
+      const auto problem = panel_problem(weights.at(panels), p.shape);
+      if (!problem.empty()) add(problem);
+      continue;
+    }
     known.insert(p.name);
     if (!weights.contains(p.name)) {
       add(fmt::format("has no tensor {}, which a {} model of this size needs", p.name, scheme));
@@ -168,6 +186,12 @@ void Directory::read_description() {
   } catch (const Error& error) {
     fail("{}: {}", name, error.what());
   }
+}
+
+const TensorView& Directory::parameter(const std::string& name) const {
+  require(!weights_.contains(name + kPanels),
+          "{}: is packed for translating; take the model it was made from", path_.string());
+  return weights_.at(name);
 }
 
 bool Directory::contains(const std::string& file) const {

@@ -25,6 +25,9 @@ inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kBundledFile = "file/";
 // An int8 matrix "x.weight" comes with "x.weight.scale", one float32 for each row.
 inline constexpr const char* kScale = ".scale";
+// A matrix may be "x.weight.panels" instead, laid out as products read it: of 64 rows together, one
+// column after the other, [ceil(rows / 64), columns, 64], zeros in place of the rows that are not.
+inline constexpr const char* kPanels = ".panels";
 
 // What the model can translate. `source_tag` is the symbol to put before each source, if any.
 struct Direction {
@@ -60,6 +63,8 @@ class Directory {
   const fs::path& path() const { return path_; }
   const Description& description() const { return description_; }
   const SafeTensors& weights() const { return weights_; }
+  // A parameter in its own shape; fails if the file has panels instead.
+  const TensorView& parameter(const std::string& name) const;
   text::Vocabulary source_vocabulary() const;
   text::Vocabulary target_vocabulary() const;
 

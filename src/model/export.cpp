@@ -46,7 +46,7 @@ ExportedTensors stored_tensors(const Directory& model) {
 ExportedTensors int8_tensors(const Directory& model) {
   ExportedTensors out;
   for (const auto& p : parameters(model.description().model)) {
-    const TensorView& tensor = model.weights().at(p.name);
+    const TensorView& tensor = model.parameter(p.name);
     if (p.shape.size() != 2) {
       copy_tensor(tensor, out);
     } else if (tensor.dtype == Dtype::i8) {
@@ -65,6 +65,30 @@ ExportedTensors int8_tensors(const Directory& model) {
   return out;
 }
 
+ExportedTensors packed_tensors(const Directory& model) {
+  const Config& config = model.description().model;
+  ExportedTensors out;
+  for (const auto& p : parameters(config)) {
+    const TensorView& tensor = model.parameter(p.name);
+    require(tensor.dtype != Dtype::i8, "{}: is int8; only float32 matrices are packed",
+            model.path().string());
+    const bool is_lookup =
+        p.name != output_embedding(config) &&
+        (p.name == source_embedding(config) || p.name == target_embedding(config));
+    if (p.shape.size() != 2 || is_lookup) {
+      copy_tensor(tensor, out);
+      continue;
+    }
+    const kernels::PackedMatrix packed(tensor.to_float().data(), nullptr,
+                                       static_cast<int>(p.shape[0]), static_cast<int>(p.shape[1]),
+                                       kernels::Precision::float32);
+    const auto bytes = packed.packed();
+    out.add(p.name + kPanels, Dtype::f32, {packed.panels(), p.shape[1], kernels::kPanel},
+            {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  return out;
+}
+
 void copy_subword_models(const Directory& model, const fs::path& to) {
   const Description& d = model.description();
   for (const auto& file : model.text_files()) {
@@ -77,7 +101,7 @@ void export_fairseq(const Directory& model, const fs::path& output) {
   const Description& d = model.description();
   ExportedTensors tensors;
   for (const auto& part : fairseq_parts(d.model)) {
-    const TensorView& tensor = model.weights().at(part.name);
+    const TensorView& tensor = model.parameter(part.name);
     require(tensor.dtype != Dtype::i8, "{}: is int8; export the model it was made from",
             model.path().string());
     const std::vector<float> values = tensor.to_float();

@@ -24,6 +24,10 @@ ExportedTensors stored_tensors(const Directory& model);
 // model with int8 precision gives, bit for bit.
 ExportedTensors int8_tensors(const Directory& model);
 
+// Matrices as products read them, so that translating needs no copy of the file; only translating
+// takes such a model.
+ExportedTensors packed_tensors(const Directory& model);
+
 // Writes how text is segmented, and the sub-word models, into a directory of another format.
 void copy_subword_models(const Directory& model, const fs::path& to);
 

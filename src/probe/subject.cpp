@@ -42,7 +42,7 @@ void copy_values(nn::Parameters& parameters, size_t i, std::span<const float> va
 void load_model(const fs::path& path, nn::Parameters& parameters) {
   const auto directory = model::Directory::open(path);
   for (size_t i = 0; i < parameters.list().size(); ++i) {
-    copy_values(parameters, i, directory.weights().at(parameters.list()[i].name).to_float());
+    copy_values(parameters, i, directory.parameter(parameters.list()[i].name).to_float());
   }
 }
 

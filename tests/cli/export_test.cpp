@@ -38,6 +38,22 @@ TEST_F(Export, Int8IsWhatLoadingAsInt8Gives) {
   EXPECT_EQ(output("cmp @int8-post-ln/model.safetensors @twice/model.safetensors"), "");
 }
 
+TEST_F(Export, PackedTranslatesAsWhatItWasMadeFrom) {
+  for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
+    output("residual export --model @" + scheme + " --precision packed -o @packed-" + scheme);
+    EXPECT_EQ(translations("@packed-" + scheme), translations("@" + scheme));
+    EXPECT_EQ(translations("@packed-" + scheme + " --precision int8"),
+              translations("@" + scheme + " --precision int8"));
+  }
+  output("residual export --model @packed-post-ln --to bundle -o @packed.safetensors");
+  EXPECT_EQ(translations("@packed.safetensors"), translations("@post-ln"));
+  expect_failure("residual export --model @packed-post-ln --to ctranslate2 -o @x", 1,
+                 "is packed for translating; take the model it was made from");
+  output("residual export --model @post-ln --precision int8 -o @of-int8");
+  expect_failure("residual export --model @of-int8 --precision packed -o @x", 1,
+                 "only float32 matrices are packed");
+}
+
 TEST_F(Export, ABundleIsTheWholeModelInOneFile) {
   output("residual export --model @resi-dual --to bundle -o @one.safetensors");
   EXPECT_EQ(translations("@one.safetensors"), translations("@resi-dual"));

@@ -153,6 +153,34 @@ TEST(Weights, AreTheSameWhetherInt8IsStoredOrMadeAtLoad) {
   EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair));
 }
 
+// Matrices as `residual export --precision packed` stores them; of width 192 they are used in
+// place, of width 24 the keys' and values' are not.
+TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
+  for (const int width : {192, 24}) {
+    model::Config config = small_config();
+    config.width = width;
+    const auto model = random_model(config);
+    std::map<std::string, kernels::PackedMatrix> stored;
+    for (const auto& p : model::parameters(model.config)) {
+      if (p.shape.size() < 2) continue;
+      stored[p.name] = {model.values.at(p.name).data(), nullptr, static_cast<int>(p.shape[0]),
+                        static_cast<int>(p.shape[1]), Precision::float32};
+    }
+    const auto find = [&](const std::string& name) -> Values {
+      if (!stored.contains(name)) return {.numbers = model.values.at(name)};
+      const auto bytes = stored.at(name).packed();
+      return {.panels = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / 4}};
+    };
+    const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
+    for (const Precision precision : {Precision::float32, Precision::int8}) {
+      Engine loaded(
+          std::make_shared<Weights>(model.config, find, precision, std::shared_ptr<void>()));
+      Engine made(model.weights(precision));
+      EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair)) << width;
+    }
+  }
+}
+
 TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {
   auto model = random_model(small_config());
   const std::string name = "decoder.layers.1.cross_attention.query.weight";
