@@ -1,8 +1,8 @@
 #include "ops/mode.h"
 
-#include <ATen/autocast_mode.h>
-
 #include <atomic>
+
+#include "ops/autocast.h"
 
 namespace residual::ops {
 namespace {
@@ -15,7 +15,7 @@ void set_mode(Mode mode) { current = mode; }
 Mode mode() { return current; }
 
 bool kernels_fit(std::initializer_list<Tensor> tensors) {
-  if (mode() != Mode::fused || at::autocast::is_cpu_enabled()) return false;
+  if (mode() != Mode::fused || autocast_enabled_on_cpu()) return false;
   for (const auto& tensor : tensors) {
     if (tensor.defined() && (!tensor.is_cpu() || tensor.scalar_type() != at::kFloat)) return false;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <ATen/autocast_mode.h>
-
+#include "ops/autocast.h"
 #include "train/config.h"
 
 namespace residual::train {
@@ -10,27 +9,23 @@ namespace residual::train {
 class Autocast {
  public:
   Autocast(Precision precision, at::Device device)
-      : on_(precision != Precision::fp32), cpu_(device.is_cpu()) {
-    if (!on_) return;
-    if (cpu_) {
-      at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
-      at::autocast::set_cpu_enabled(true);
-    } else {
-      const bool half = precision == Precision::fp16;
-      at::autocast::set_autocast_gpu_dtype(half ? at::kHalf : at::kBFloat16);
-      at::autocast::set_enabled(true);
-    }
+      : on_(precision != Precision::fp32),
+        device_(device.type()),
+        type_(precision == Precision::fp16 ? at::kHalf : at::kBFloat16) {
+    if (on_) ops::set_autocast(device_, true, type_);
   }
   ~Autocast() {
     if (!on_) return;
     at::autocast::clear_cache();
-    cpu_ ? at::autocast::set_cpu_enabled(false) : at::autocast::set_enabled(false);
+    ops::set_autocast(device_, false, type_);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
  private:
-  bool on_, cpu_;
+  bool on_;
+  at::DeviceType device_;
+  at::ScalarType type_;
 };
 
 }  // namespace residual::train

@@ -396,7 +396,8 @@ TEST_F(Fetch, GeneratedTextNeedsNothingAndIsTheSameEveryTime) {
   chosen.mirror = "http://no.such.host";
   chosen.dev = chosen.test = 100;
   const auto files = fetch(chosen);
-  EXPECT_EQ(out("test.en").substr(0, out("test.en").find('\n')), "This red village will follow the bears.");
+  EXPECT_EQ(out("test.en").substr(0, out("test.en").find('\n')),
+            "This red village will follow the bears.");
   const std::string text = out("source.toml");
   chosen.force = true;
   fetch(chosen);
