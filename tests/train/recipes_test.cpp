@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Others, PublishedRow, testing::ValuesIn(other_rows()), 
 
 TEST(Recipes, AreNoOthersThanThePublishedOnesAndTheSmallOnes) {
   std::set<std::string> expected = {"multi30k-resi-dual", "multi30k-pre-ln", "multi30k-post-ln",
-                                    "language-model", "masked-model"};
+                                    "language-model",     "masked-model",    "quickstart"};
   for (const auto& row : table_rows()) expected.insert(row.file);
   for (const auto& row : other_rows()) expected.insert(row.file);
   EXPECT_EQ(training_recipes(), expected);
