@@ -36,16 +36,21 @@ function(residual_library name)
   target_link_libraries(residual_${name} PUBLIC ${arg_LINKS})
 endfunction()
 
-# residual_embed(NAME SYMBOL FILE)
+# residual_embed(NAME SYMBOL FILE [NAMESPACE])
 # Makes FILE's text available to library NAME as `extern const std::string_view SYMBOL`
-# in namespace residual::NAME. The file is compiled in: an installed binary stands alone.
+# in namespace residual::NAMESPACE, NAME unless given. The file is compiled in: an installed binary
+# stands alone.
 function(residual_embed name symbol file)
+  set(namespace ${name})
+  if(ARGC GREATER 3)
+    set(namespace ${ARGV3})
+  endif()
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
   add_custom_command(
     OUTPUT ${generated}
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${source} -DGENERATED=${generated} -DSYMBOL=${symbol}
-            -DNAMESPACE=residual::${name} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+            -DNAMESPACE=residual::${namespace} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
     VERBATIM)
   target_sources(residual_${name} PRIVATE ${generated})

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,17 +10,29 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "base/error.h"
 
 namespace residual {
+namespace {
 
-ProcessResult run_process(const std::vector<std::string>& argv) {
+std::vector<char*> pointers_to(const std::vector<std::string>& argv) {
   std::vector<char*> pointers;
   for (const auto& arg : argv) pointers.push_back(const_cast<char*>(arg.c_str()));
   pointers.push_back(nullptr);
+  return pointers;
+}
 
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string>& argv) {
+  const std::vector<char*> pointers = pointers_to(argv);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_errno(argv[0], "cannot make a pipe");
   posix_spawn_file_actions_t actions;
@@ -44,7 +57,7 @@ ProcessResult run_process(const std::vector<std::string>& argv) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    result.exit_code = exit_code_of(status);
   }
   ::close(ends[0]);
   return result;
@@ -62,6 +75,41 @@ std::string shell_word(const std::string& text) {
   };
   const bool plain = !text.empty() && std::ranges::all_of(text, is_plain);
   return plain ? text : single_quoted(text);
+}
+
+Child::Child(const std::vector<std::string>& argv, const std::filesystem::path& log) {
+  const std::vector<char*> pointers = pointers_to(argv);
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (output < 0) fail_errno(log, "cannot open");
+  const pid_t parent = ::getpid();
+  // Not posix_spawn: it cannot ask for the signal at our death.
+  id_ = ::fork();
+  if (id_ == 0) {  // only what is safe after fork() in a process with threads
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(128 + SIGTERM);  // we died before prctl()
+    ::dup2(input, STDIN_FILENO);
+    ::dup2(output, STDOUT_FILENO);
+    ::dup2(output, STDERR_FILENO);
+    ::execvp(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  const int code = errno;
+  ::close(input);
+  ::close(output);
+  errno = code;
+  if (id_ < 0) fail_errno(argv[0], "cannot start");
+}
+
+std::optional<int> Child::exit_code() {
+  int status = 0;
+  if (!exit_code_ && ::waitpid(id_, &status, WNOHANG) == id_) exit_code_ = exit_code_of(status);
+  return exit_code_;
+}
+
+void Child::signal(int number) const {
+  if (!exit_code_) ::kill(id_, number);
 }
 
 }  // namespace residual

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,5 +22,20 @@ ProcessResult run_process(const std::vector<std::string>& argv);
 std::string single_quoted(const std::string& text);
 // As a word that a shell reads back, quoted only if it must be: for commands in messages.
 std::string shell_word(const std::string& text);
+
+// A program that runs beside us, without a shell or standard input; what it says is added to a
+// file. It is in a process group of its own: Ctrl-C reaches us, and we decide what becomes of it.
+// When we die, however that happens, it gets SIGTERM. The destructor does not wait for it.
+class Child {
+ public:
+  Child(const std::vector<std::string>& argv, const std::filesystem::path& log);
+
+  std::optional<int> exit_code();  // as above; nothing: it still runs
+  void signal(int number) const;
+
+ private:
+  pid_t id_;
+  std::optional<int> exit_code_;
+};
 
 }  // namespace residual

@@ -60,6 +60,7 @@ void add_schemes(CLI::App& root);
 void add_score(CLI::App& root);
 void add_score_pairs(CLI::App& root);
 void add_sentencepiece(CLI::App& root);
+void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_translate(CLI::App& root);
 void add_verify(CLI::App& root);

@@ -27,6 +27,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_verify(root);
   add_train(root, [argv](const TrainCommand&) { run_residual_train(argv); });
   add_probe(root, [argv](const ProbeCommand&) { run_residual_train(argv); });
+  add_study(root);
   add_translate(root);
   add_evaluate(root);
   add_score_pairs(root);

@@ -73,11 +73,24 @@ ordered_json json_of(const Figure& f) {
   return out;
 }
 
+ordered_json json_of(const TextTable& t) {
+  ordered_json rows = ordered_json::array();
+  for (const auto& row : t.rows) {
+    ordered_json cells = ordered_json::array();
+    for (const auto& cell : row) cells.push_back({{"text", cell.text}, {"link", cell.link}});
+    rows.push_back(std::move(cells));
+  }
+  return {{"id", t.id},           {"section", t.section}, {"title", t.title},
+          {"columns", t.columns}, {"rows", rows},         {"note", t.note}};
+}
+
 ordered_json json_of(const Report& report) {
-  ordered_json facts = ordered_json::object(), figures = ordered_json::array();
+  ordered_json facts = ordered_json::object(), figures = ordered_json::array(),
+               tables = ordered_json::array();
   for (const auto& [name, value] : report.facts) facts[name] = value;
   for (const auto& figure : report.figures) figures.push_back(json_of(figure));
-  return {{"title", report.title}, {"facts", facts}, {"figures", figures}};
+  for (const auto& table : report.tables) tables.push_back(json_of(table));
+  return {{"title", report.title}, {"facts", facts}, {"tables", tables}, {"figures", figures}};
 }
 
 std::string escaped_html(const std::string& text) {
@@ -163,6 +176,9 @@ void write_report(const Report& report, const std::set<Format>& formats,
   }
   if (formats.contains(Format::json)) replace_file(directory / "report.json", to_json(report));
   if (formats.contains(Format::html)) replace_file(directory / "report.html", to_html(report));
+  if (formats.contains(Format::markdown)) {
+    replace_file(directory / "report.md", to_markdown(report));
+  }
 }
 
 }  // namespace residual::probe

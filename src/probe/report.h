@@ -31,10 +31,26 @@ struct Figure {
   std::vector<std::vector<double>> matrix;
 };
 
+struct TextCell {
+  std::string text;
+  std::string link = {};  // relative to the report; empty: none
+};
+
+// A table for people, which stands before the figures of its section.
+struct TextTable {
+  std::string id;
+  std::string section;
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<TextCell>> rows = {};
+  std::string note = {};
+};
+
 struct Report {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<Figure> figures;
+  std::vector<TextTable> tables = {};
 };
 
 // The series of a figure side by side: a row for each x that any of them has.
@@ -49,11 +65,13 @@ std::string to_json(const Report& report);
 std::string to_svg(const Figure& figure);
 // One page that needs nothing else: charts that can be zoomed and read off, tables, light and dark.
 std::string to_html(const Report& report);
+// Tables, and figures as links to <id>.svg.
+std::string to_markdown(const Report& report);
 
-enum class Format { html, csv, json, svg };
+enum class Format { html, csv, json, svg, markdown };
 
-// report.html, report.json, and <id>.csv and <id>.svg for each figure. The directory is made if it
-// is not there; files in it that have these names are replaced.
+// report.html, report.json, report.md, and <id>.csv and <id>.svg for each figure. The directory is
+// made if it is not there; files in it that have these names are replaced.
 void write_report(const Report& report, const std::set<Format>& formats, const fs::path& directory);
 
 }  // namespace residual::probe

@@ -38,6 +38,7 @@ TEST(AdamCondition, HasTheValuesOfTheCorrectedDerivative) {
   expect_curve(setting, 1e-8, {{1, 3152}, {2, 1662}, {5, 773}, {10, 486}, {20, 361}});
   expect_curve(setting, 1e-7, {{1, 2786}, {2, 1492}, {5, 701}, {10, 443}, {20, 330}});
   expect_curve(setting, 1e-6, {{1, 1538}, {2, 837}, {5, 380}, {10, 242}, {20, 180}});
+  expect_curve(setting, 1e-4, {{1, 182}, {2, 33}, {5, 8.7}, {10, 5.1}, {20, 3.6}});
 }
 
 TEST(AdamCondition, HasTheValuesOfTheDerivativeAsPrinted) {

@@ -5,64 +5,14 @@ const { execFileSync } = require("node:child_process");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { chromium } = require("playwright-core");
+const { checkPage, coloursOf, inBothColours } = require("./page.cjs");
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "residual-report-"));
-const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-  "--disable-sync", "--no-first-run"];
 
 function makeReport() {
   execFileSync("residual", ["-q", "probe", "--compare", "post-ln,resi-dual", "--layers", "2", "--tokens", "64",
     "--set", "model.width=16", "--set", "model.inner=32", "--set", "model.heads=2", "-o", directory]);
   return JSON.parse(fs.readFileSync(path.join(directory, "report.json"), "utf8"));
-}
-
-async function open(browser, colorScheme) {
-  const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 900 } });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("pageerror", (error) => problems.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
-  page.on("request", (request) => request.url().startsWith("file:") || problems.push(`asked for ${request.url()}`));
-  await page.goto("file://" + path.join(directory, "report.html"));
-  return { page, problems };
-}
-
-// Contrast of text with what is behind it, as WCAG 2 defines it.
-const contrast = (page, selector) => page.evaluate((where) => {
-  const rgb = (text) => text.match(/[\d.]+/g).map(Number);
-  const luminance = (text) => {
-    const [r, g, b] = rgb(text).map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const node = document.querySelector(where);
-  let behind = node;
-  while (rgb(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-  const [a, b] = [getComputedStyle(node).color, getComputedStyle(behind).backgroundColor].map(luminance);
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-}, selector);
-
-// A chart that was drawn has more colours than its background.
-const coloursOf = (page, selector) => page.evaluate((where) => {
-  const canvas = document.querySelector(where);
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  const seen = new Set();
-  for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 128) seen.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
-  return seen.size;
-}, selector);
-
-async function checkPage(page, report) {
-  assert.strictEqual(await page.title(), report.title);
-  assert.strictEqual(await page.locator("figure").count(), report.figures.length);
-  for (const figure of report.figures) {
-    assert.ok((await coloursOf(page, `#${figure.id} canvas`)) > 1, `${figure.id} is empty`);
-    assert.ok(await page.locator(`#${figure.id} canvas`).getAttribute("aria-label"), `${figure.id} has no label`);
-  }
-  for (const selector of ["h1", ".note", "dt", "figcaption button"]) {
-    assert.ok((await contrast(page, selector)) >= 4.5, `${selector} is hard to read`);
-  }
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
-  assert.ok(!overflow, "the page is wider than the window");
 }
 
 async function checkTable(page, figure) {
@@ -85,21 +35,14 @@ async function checkScaleButton(page, figure) {
 
 async function main() {
   const report = makeReport();
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: flags });
   try {
-    for (const scheme of ["light", "dark"]) {
-      const { page, problems } = await open(browser, scheme);
+    await inBothColours(directory, async (page) => {
       await checkPage(page, report);
       await checkTable(page, report.figures[0]);
       await checkScaleButton(page, report.figures[0]);
-      await page.setViewportSize({ width: 390, height: 844 });
-      await page.waitForTimeout(200); // charts follow the window on its next frames
-      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "too wide for a phone");
-      assert.deepStrictEqual(problems, []);
-      console.log(`${scheme}: ${report.figures.length} figures drawn and readable`);
-    }
+    });
+    console.log(`${report.figures.length} figures drawn and readable`);
   } finally {
-    await browser.close();
     fs.rmSync(directory, { recursive: true });
   }
 }

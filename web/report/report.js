@@ -171,6 +171,25 @@ function show(figure, section) {
   return chart.draw;
 }
 
+// A table of text: its first column names the rows.
+function showTable(table, section) {
+  const content = ({ text, link }) => (link ? element("a", { href: link, textContent: text }) : text);
+  const row = (cells) => element("tr", {}, ...cells.map((cell, c) => {
+    const made = element(c === 0 ? "th" : "td", {}, content(cell));
+    if (c === 0) made.scope = "row";
+    return made;
+  }));
+  const head = table.columns.map((text) => Object.assign(element("th", { textContent: text }), { scope: "col" }));
+  const scroll = element("div", { className: "scroll text", tabIndex: 0 }, element("table", { className: "values" },
+    element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...table.rows.map(row))));
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", table.title);
+  const shown = element("figure", { id: table.id, className: "wide" },
+    element("figcaption", {}, element("h3", { textContent: table.title })), scroll);
+  if (table.note) shown.append(element("p", { className: "note", textContent: table.note }));
+  section.append(shown);
+}
+
 const facts = document.getElementById("facts");
 for (const [name, value] of Object.entries(report.facts)) {
   facts.append(element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value })));
@@ -178,18 +197,19 @@ for (const [name, value] of Object.entries(report.facts)) {
 
 const main = document.getElementById("figures"), contents = document.getElementById("contents");
 const sections = new Map();
-const draws = [];
-for (const figure of report.figures) {
-  if (!sections.has(figure.section)) {
+function sectionOf(item) {
+  if (!sections.has(item.section)) {
     const id = `section-${sections.size + 1}`;
     const section = element("section");
     section.setAttribute("aria-labelledby", id);
-    main.append(element("h2", { id, textContent: figure.section }), section);
-    contents.append(element("a", { href: `#${id}`, textContent: figure.section }));
-    sections.set(figure.section, section);
+    main.append(element("h2", { id, textContent: item.section }), section);
+    contents.append(element("a", { href: `#${id}`, textContent: item.section }));
+    sections.set(item.section, section);
   }
-  draws.push(show(figure, sections.get(figure.section)));
+  return sections.get(item.section);
 }
+for (const table of report.tables) showTable(table, sectionOf(table));
+const draws = report.figures.map((figure) => show(figure, sectionOf(figure)));
 const drawAll = () => draws.forEach((draw) => draw());
 drawAll();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);

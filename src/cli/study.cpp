@@ -1,0 +1,89 @@
+// residual study: the runs of an experiment plan, their scores and a report.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "study/report.h"
+#include "study/runner.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  fs::path plan, output;
+  std::vector<std::string> settings;  // --set, in the order given
+  int jobs = 0;                       // 0: as the plan says
+  bool dry_run = false;
+  bool report = false;
+  bool explain = false;
+};
+
+const char* name_of(study::Todo todo) {
+  switch (todo) {
+    case study::Todo::nothing:
+      return "done";
+    case study::Todo::resume:
+      return "resume";
+    case study::Todo::start:
+      break;
+  }
+  return "start";
+}
+
+void run(Options o) {
+  if (o.explain) {
+    fmt::print("{}", explain_config<study::Plan>());
+    return;
+  }
+  if (o.plan.empty()) throw CLI::RequiredError("PLAN");
+  const study::Plan plan = study::load_plan(o.plan, o.settings);
+  if (o.output.empty()) o.output = fs::path("studies") / plan.name();
+  study::RunnerOptions runner{.output = o.output,
+                              .jobs = o.jobs > 0 ? o.jobs : static_cast<int>(plan.jobs),
+                              .program = o.dry_run ? "residual" : "/proc/self/exe"};
+  const auto work = study::look(plan, runner);
+  if (o.dry_run) {
+    for (const auto& item : work) {
+      fmt::print("{}: {}\n", item.cell.name, name_of(item.todo));
+      if (item.todo != study::Todo::nothing) fmt::print("  {}\n", study::shell_line(item.command));
+    }
+    return;
+  }
+  const int code = o.report ? 0 : study::run(plan, work, runner);
+  const auto findings = study::gather(plan, study::look(plan, runner), o.output);
+  log::info("report: {}", (study::write_report(findings) / "report.html").string());
+  if (code != 0) throw CLI::RuntimeError(code);
+}
+
+}  // namespace
+
+void add_study(CLI::App& root) {
+  CLI::App* command =
+      add_command(root, "study", "Train and compare what an experiment plan asks for, and report",
+                  {"residual study recipes/studies/small-warmup.toml",
+                   "# what it would run, and what is left of it",
+                   "residual study recipes/studies/iwslt14.toml --dry-run"});
+  auto options = std::make_shared<Options>();
+  command->add_option("plan", options->plan, "the experiments, a TOML file; see --explain")
+      ->type_name("PLAN");
+  command
+      ->add_option("-o,--output", options->output,
+                   "directory of runs, results and report (default: studies/ and the plan's name)")
+      ->type_name("DIR");
+  command->add_option("--set", options->settings, "overrule a key of the plan, several times")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  command->add_option("-j,--jobs", options->jobs, "runs side by side, instead of the plan's")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+  command->add_flag("-n,--dry-run", options->dry_run,
+                    "print every run, whether it is done, and the command that trains it");
+  command->add_flag("--report", options->report, "report what there is by now; run nothing");
+  command->add_flag("--explain", options->explain, "print every key of a plan with its meaning");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

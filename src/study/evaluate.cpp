@@ -1,0 +1,129 @@
+#include "study/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <numeric>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "data/prepared.h"
+#include "decode/translator.h"
+#include "metrics/read.h"
+#include "text/segmenter.h"
+#include "train/average.h"
+
+namespace residual::study {
+namespace {
+
+void read_texts(TestSet& test, const fs::path& source, const fs::path& reference) {
+  test.sources = metrics::read_lines(source, text::Invalid::refuse);
+  test.references = metrics::read_lines(reference, text::Invalid::refuse);
+  require(test.sources.size() == test.references.size(),
+          "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
+          source.string(), test.sources.size(), reference.string(), test.references.size());
+}
+
+// The directory of the weights that the plan chooses.
+fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
+  switch (plan.model) {
+    case Choice::last:
+      return run / "last";
+    case Choice::best:
+      return run;
+    case Choice::average:
+      break;
+  }
+  const fs::path mean = run / "average";
+  train::average({run}, {.epochs = plan.average_epochs}, mean);
+  return mean;
+}
+
+}  // namespace
+
+std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
+  const EvaluatePlan& evaluate = plan.evaluate;
+  metrics::BleuOptions bleu{.tokenizer = metrics::tokenizer_named(evaluate.tokenizer)};
+  std::vector<TestSet> tests;
+  const data::Manifest manifest = data::load_manifest(directory);
+  for (const auto& corpus : manifest.corpora) {
+    if (corpus.split != "test" || !evaluate.tests.empty()) continue;
+    bleu.lowercase = text::Segmenter::load(directory, corpus.target).options().lowercase;
+    tests.push_back({.name = corpus.source + "-" + corpus.target,
+                     .source = corpus.source,
+                     .target = corpus.target,
+                     .length_penalty = evaluate.length_penalty,
+                     .bleu = bleu});
+    read_texts(tests.back(), directory / corpus.source_text, directory / corpus.target_text);
+  }
+  for (const auto& test : evaluate.tests) {
+    bleu.lowercase =
+        text::Segmenter::load(directory, manifest.corpora[0].target).options().lowercase;
+    tests.push_back({.name = test.name, .length_penalty = test.length_penalty, .bleu = bleu});
+    read_texts(tests.back(), test.source, test.reference);
+  }
+  require(!tests.empty(), "{}: has no test corpus, and {} names no [[evaluate.tests]]",
+          directory.string(), plan.file.string());
+  return tests;
+}
+
+double Result::mean_bleu() const {
+  if (scores.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double sum = std::accumulate(scores.begin(), scores.end(), 0.0,
+                                     [](double s, const TestScore& t) { return s + t.bleu; });
+  return sum / static_cast<double>(scores.size());
+}
+
+void fields(ConfigVisitor& visit, TestScore& s) {
+  visit("test", s.test, "the test set");
+  visit("bleu", s.bleu, "of its translation");
+}
+
+void fields(ConfigVisitor& visit, Result& r) {
+  visit("made_from", r.made_from, "checksum of configuration and evaluation");
+  visit("updates", r.updates, "that were trained");
+  visit("seconds", r.seconds, "of training");
+  visit("converged", r.converged, "whether it is better than word frequencies");
+  visit("reason", r.reason, "why it is not");
+  visit("dev_nll", r.dev_nll, "bits per token on the dev corpora");
+  visit("unigram", r.unigram, "what word frequencies reach there");
+  visit("signature", r.signature, "of BLEU");
+  visit.tables("scores", r.scores, "on the test sets");
+}
+
+std::string fingerprint(const Plan& plan, const Cell& cell) {
+  // What is drawn or shown later does not matter to a result.
+  Plan evaluation;
+  evaluation.evaluate = plan.evaluate;
+  evaluation.evaluate.samples = 0;
+  train::TrainConfig config = cell.config;
+  config.description.clear();
+  return to_hex(checksum(to_toml(config) + to_toml(evaluation)));
+}
+
+fs::path translation_file(const fs::path& stem, const TestSet& test) {
+  return stem.string() + "." + test.name + ".txt";
+}
+
+std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
+                                       const fs::path& run, const fs::path& stem) {
+  const fs::path model = model_of(plan.evaluate, run);
+  std::vector<TestScore> scores;
+  for (const auto& test : tests) {
+    decode::TranslatorOptions options{.source = test.source, .target = test.target};
+    options.search.beam = plan.evaluate.beam;
+    options.search.length_penalty = test.length_penalty;
+    decode::Translator translator({model}, options);
+    metrics::Lines lines;
+    std::string text;
+    for (auto& translation : translator.translate(test.sources)) {
+      lines.push_back(std::move(translation.outputs.front().text));
+      text += lines.back() + "\n";
+    }
+    replace_file(translation_file(stem, test), text);
+    scores.push_back({test.name, metrics::corpus_bleu(lines, {test.references}, test.bleu).score});
+  }
+  return scores;
+}
+
+}  // namespace residual::study

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.h"
+#include "metrics/bleu.h"
+#include "study/outcome.h"
+#include "study/plan.h"
+
+// The test sets of a study, their translations by a run, and what was found about it.
+namespace residual::study {
+
+struct TestSet {
+  std::string name;            // of its column: "2014", or "en-de"
+  std::string source, target;  // languages; empty: the model's only ones
+  metrics::Lines sources, references;
+  double length_penalty = 1;
+  metrics::BleuOptions bleu;
+};
+
+// Those of the plan, or, if it names none, every test corpus of the prepared directory. A corpus
+// of lower-cased text is scored without case.
+std::vector<TestSet> load_tests(const Plan& plan, const fs::path& corpus);
+
+struct TestScore {
+  std::string test;
+  double bleu = 0;
+};
+
+// DIR/results/NAME.toml: a cell that needs no more work.
+struct Result {
+  std::string made_from;  // checksum of configuration and evaluation: a change makes it stale
+  int64_t updates = 0;
+  double seconds = 0;  // of training
+  bool converged = false;
+  std::string reason;
+  double dev_nll = 0, unigram = 0;  // bits per token
+  std::vector<TestScore> scores;    // none: there was no model to score
+  std::string signature;
+
+  double mean_bleu() const;  // over the test sets; NaN without any
+};
+void fields(ConfigVisitor& visit, TestScore& score);
+void fields(ConfigVisitor& visit, Result& result);
+
+std::string fingerprint(const Plan& plan, const Cell& cell);
+
+// Translates every test set with the weights that the plan chooses, and writes the lines to
+// DIR/results/NAME.TEST.txt.
+std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
+                                       const fs::path& run, const fs::path& translations_stem);
+
+fs::path translation_file(const fs::path& stem, const TestSet& test);
+
+}  // namespace residual::study

@@ -1,0 +1,132 @@
+#include "study/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "metrics/read.h"
+#include "metrics/significance.h"
+#include "study/paper.h"
+
+namespace residual::study {
+namespace {
+
+constexpr double kSignificant = 0.05;
+
+// Counts of every sentence of every test set, one below the other.
+metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metrics::Bleu& bleu,
+                                  const fs::path& stem) {
+  metrics::Lines translations, references;
+  for (const auto& test : tests) {
+    const auto lines = metrics::read_lines(translation_file(stem, test), text::Invalid::refuse);
+    translations.insert(translations.end(), lines.begin(), lines.end());
+    references.insert(references.end(), test.references.begin(), test.references.end());
+  }
+  return bleu.statistics(translations, {references});
+}
+
+// The baseline's finding that a cell is compared with; nullptr: none, or itself.
+const Finding* baseline_of(const Findings& all, const Cell& cell) {
+  for (const auto& other : all.cells) {
+    const Cell& c = other.work.cell;
+    if (all.plan.schemes[c.scheme].name == all.plan.baseline && c.depth == cell.depth &&
+        c.schedule == cell.schedule && c.seed == cell.seed && c.name != cell.name) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+void add_p_values(Findings& all) {
+  const auto scored = [](const Finding& f) { return f.result && !f.result->scores.empty(); };
+  if (all.plan.baseline.empty() || std::ranges::none_of(all.cells, scored)) return;
+  const auto tests = load_tests(all.plan, all.cells[0].work.cell.config.data.prepared);
+  const metrics::Bleu bleu(tests[0].bleu);
+  std::map<std::string, metrics::Statistics> known;
+  const auto statistics = [&](const Finding& f) -> const metrics::Statistics& {
+    const auto& name = f.work.cell.name;
+    const fs::path stem = result_file(all.output, f.work.cell).replace_extension();
+    return known.try_emplace(name, statistics_of(tests, bleu, stem)).first->second;
+  };
+  for (auto& finding : all.cells) {
+    const Finding* baseline = baseline_of(all, finding.work.cell);
+    if (baseline == nullptr || !scored(finding) || !scored(*baseline)) continue;
+    finding.p_value = metrics::paired_test(metrics::PairedTest::bootstrap, bleu,
+                                           {statistics(*baseline), statistics(finding)},
+                                           all.plan.evaluate.samples, metrics::kDefaultSeed)[1]
+                          .p_value;
+  }
+}
+
+bool counts(const std::string& name, const std::string& test) {
+  if (test == kFromEnglish) return name.starts_with("en-");
+  if (test == kToEnglish) return name.ends_with("-en");
+  return test.empty() || name == test;
+}
+
+// The mean over the test sets that `test` stands for; NaN without any.
+double score_of(const Result& result, const std::string& test) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& score : result.scores) {
+    if (!counts(score.test, test)) continue;
+    sum += score.bleu;
+    ++count;
+  }
+  return sum / count;
+}
+
+}  // namespace
+
+Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output) {
+  Findings all{.plan = plan, .output = output};
+  for (const auto& item : work) {
+    all.cells.push_back({.work = item,
+                         .result = load_result(plan, item.cell, output),
+                         .record = read_record(run_directory(output, item.cell))});
+  }
+  add_p_values(all);
+  return all;
+}
+
+Summary summarise(const Findings& all, const Place& place, const std::string& test) {
+  Summary summary;
+  std::vector<double> scores;
+  for (const auto& finding : all.cells) {
+    const Cell& c = finding.work.cell;
+    const bool here =
+        c.scheme == place.scheme && c.depth == place.depth && c.schedule == place.schedule;
+    if (!here || !finding.result) continue;
+    ++summary.done;
+    if (!finding.result->converged) {
+      ++summary.failed;
+      continue;
+    }
+    scores.push_back(score_of(*finding.result, test));
+    if (finding.p_value) {
+      summary.p_value = std::max(summary.p_value.value_or(0), *finding.p_value);
+    }
+  }
+  const auto n = static_cast<double>(scores.size());
+  if (scores.empty()) return summary;
+  summary.mean = std::accumulate(scores.begin(), scores.end(), 0.0) / n;
+  double squares = 0;
+  for (const double s : scores) squares += (s - summary.mean) * (s - summary.mean);
+  if (scores.size() > 1) summary.deviation = std::sqrt(squares / (n - 1));
+  return summary;
+}
+
+std::string text_of(const Summary& s) {
+  if (s.done == 0) return "–";
+  if (s.failed == s.done) return "Fail";
+  std::string text = fmt::format("{:.2f}", s.mean);
+  if (s.done - s.failed > 1) text += fmt::format(" ± {:.2f}", s.deviation);
+  if (s.p_value && *s.p_value < kSignificant) text += "*";
+  if (s.failed > 0) text += fmt::format(" ({} of {} failed)", s.failed, s.done);
+  return text;
+}
+
+}  // namespace residual::study

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "study/work.h"
+
+namespace residual::study {
+
+// How far a study is, on standard error: one line that is written over on a terminal, a line every
+// minute elsewhere, nothing if progress is not wanted.
+class Overview {
+ public:
+  Overview(const std::vector<Work>& work, fs::path output,
+           Progress::Terminal terminal = Progress::Terminal::standard_error());
+  ~Overview();
+  Overview(const Overview&) = delete;
+  Overview& operator=(const Overview&) = delete;
+
+  void say(const std::string& text);  // stays; above the line
+  void finished(const Work& work);
+  void show(const std::vector<const Work*>& running);
+
+  // "study: 3 of 18 runs, 21 % | post-ln-e6d6-warmup-s1 42 %, ... | 1h 02m left"
+  std::string status(const std::vector<const Work*>& running) const;
+
+ private:
+  void clear();
+
+  fs::path output_;
+  Progress::Terminal terminal_;
+  size_t runs_, finished_ = 0;
+  double total_ = 0, done_ = 0;  // sizes; done: of runs that are not under way
+  double before_ = 0;            // done when this object was made
+  double start_, shown_;
+  bool drawn_ = false;
+};
+
+}  // namespace residual::study

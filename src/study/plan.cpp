@@ -1,0 +1,219 @@
+#include "study/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/error.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
+#include "study/paper.h"
+
+namespace residual::study {
+
+void fields(ConfigVisitor& visit, SchemePlan& s) {
+  visit("name", s.name, "the residual scheme; `residual schemes` lists them");
+  visit("variant", s.variant, "of the scheme; empty: its first");
+  visit("label", s.label, "how tables call it; its name unless given");
+  visit("recipes", s.recipes, "instead of the plan's recipe: one file, or one for each depth");
+  visit("set", s.settings, "keys of the recipe that are different for it, KEY=VALUE");
+  visit("schedules", s.schedules, "names of those it is run with; none: all");
+}
+
+void fields(ConfigVisitor& visit, SchedulePlan& s) {
+  visit("name", s.name, "part of the runs' names; tables 5 and 8 know warmup, no-warmup, linear");
+  visit("set", s.settings, "keys of the recipe that make it, KEY=VALUE");
+}
+
+void fields(ConfigVisitor& visit, TestPlan& t) {
+  visit("name", t.name, "title of its column; tables 6 and 7 know 2010 to 2016");
+  visit("source", t.source, "raw text, one sentence per line");
+  visit("reference", t.reference, "its translation, line by line");
+  visit("length_penalty", t.length_penalty, "for this text");
+}
+
+void fields(ConfigVisitor& visit, EvaluatePlan& e) {
+  visit.choice("model", e.model, {"last", "best", "average"},
+               "weights that are scored: after the last update, of the best validation, or the "
+               "mean over the last epochs");
+  visit("average_epochs", e.average_epochs, "how many, if the mean", {.min = 1});
+  visit("beam", e.beam, "hypotheses kept while translating", {.min = 1, .max = 1000});
+  visit("length_penalty", e.length_penalty, "for the test sets of the corpus");
+  visit("tokenize", e.tokenizer, "BLEU's words: none, 13a, intl, char or zh");
+  visit("samples", e.samples, "test sets drawn by the paired bootstrap", {.min = 10});
+  visit.tables("tests", e.tests, "texts to score instead of the test sets of the corpus");
+}
+
+void fields(ConfigVisitor& visit, Plan& p) {
+  visit("description", p.description, "what the study is about");
+  visit("tables", p.tables, "tables of the ResiDual paper that the report sets its own beside");
+  visit("corpus", p.corpus, "directory that `residual prepare` made; empty: the recipe's");
+  visit("recipe", p.recipe, "what all runs are trained by, relative to the plan's directory");
+  visit("set", p.settings, "keys of the recipe that are different for all runs, KEY=VALUE");
+  visit("depths", p.depths, "layers of the encoder and of the decoder");
+  visit("seeds", p.seeds, "of first values and dropout; results are averaged over them");
+  visit("baseline", p.baseline, "scheme that the others are compared with");
+  visit("probe_every", p.probe_every,
+        "updates between the lines that `residual train --probe` records; 0: none", {.min = 0});
+  visit("jobs", p.jobs, "runs side by side", {.min = 1, .max = 1024});
+  visit.tables("schemes", p.schemes, "residual schemes");
+  visit.tables("schedules", p.schedules, "schedules of the learning rate; none: the recipe's");
+  visit.table("evaluate", p.evaluate, "how runs are scored");
+}
+
+namespace {
+
+void require_plain_name(const Plan& plan, const char* key, const std::string& name) {
+  const bool plain = !name.empty() && name[0] != '-' && std::ranges::all_of(name, [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  });
+  require(plain, "{}: {}: \"{}\" is to be part of file names: letters, digits, - _ . only",
+          plan.file.string(), key, name);
+}
+
+void check_lists(const Plan& plan) {
+  const std::string where = plan.file.string();
+  require(!plan.schemes.empty(), "{}: has no [[schemes]]", where);
+  require(!plan.depths.empty(), "{}: depths: is empty; give layers per stack, such as [6, 12]",
+          where);
+  require(!plan.seeds.empty(), "{}: seeds: is empty", where);
+  for (const int64_t depth : plan.depths) {
+    require(depth > 0, "{}: depths: expected at least 1 layer, got {}", where, depth);
+  }
+  for (const int64_t seed : plan.seeds) {
+    require(seed >= 0, "{}: seeds: expected 0 or more, got {}", where, seed);
+  }
+  for (const auto& scheme : plan.schemes) {
+    // An unknown name or variant is an error, with a suggestion.
+    schemes::resolve<schemes::Listing>({.name = scheme.name, .variant = scheme.variant});
+    require(scheme.recipes.size() <= 1 || scheme.recipes.size() == plan.depths.size(),
+            "{}: schemes: {} has {} recipes for {} depths; give one, or one for each", where,
+            scheme.name, scheme.recipes.size(), plan.depths.size());
+    require(!scheme.recipes.empty() || !plan.recipe.empty(),
+            "{}: recipe: names no file, and {} has none of its own", where, scheme.name);
+  }
+}
+
+void check_schedules(const Plan& plan) {
+  const std::string where = plan.file.string();
+  for (const auto& schedule : plan.schedules) {
+    require_plain_name(plan, "schedules.name", schedule.name);
+  }
+  for (const auto& scheme : plan.schemes) {
+    for (const auto& name : scheme.schedules) {
+      require(std::ranges::count(plan.schedules, name, &SchedulePlan::name) == 1,
+              "{}: schemes: {} asks for the schedule \"{}\", which is not one of [[schedules]]",
+              where, scheme.name, name);
+    }
+  }
+}
+
+void check(const Plan& plan) {
+  check_lists(plan);
+  check_schedules(plan);
+  const std::string where = plan.file.string();
+  for (const int64_t table : plan.tables) {
+    require(find_table(table) != nullptr,
+            "{}: tables: the paper's tables of results are {}; got {}", where,
+            fmt::join(table_numbers(), ", "), table);
+  }
+  const bool known =
+      plan.baseline.empty() || std::ranges::any_of(plan.schemes, [&](const SchemePlan& s) {
+        return s.name == plan.baseline;
+      });
+  require(known, "{}: baseline: {} is not one of the schemes", where, plan.baseline);
+  for (const auto& test : plan.evaluate.tests) {
+    require_plain_name(plan, "evaluate.tests.name", test.name);
+  }
+}
+
+// A scheme of a variant is another cell than the scheme itself.
+std::string cell_name(const Plan& plan, const Cell& cell) {
+  const SchemePlan& scheme = plan.schemes[cell.scheme];
+  std::string name = scheme.name;
+  if (!scheme.variant.empty()) name += "-" + scheme.variant;
+  name += fmt::format("-e{0}d{0}", plan.depths[cell.depth]);
+  if (!plan.schedules.empty()) name += "-" + plan.schedules[cell.schedule].name;
+  return name + fmt::format("-s{}", plan.seeds[cell.seed]);
+}
+
+// Relative to the plan's directory.
+fs::path recipe_of(const Plan& plan, const Cell& cell) {
+  const auto& own = plan.schemes[cell.scheme].recipes;
+  const std::string& file = own.empty() ? plan.recipe : own[own.size() == 1 ? 0 : cell.depth];
+  return (plan.file.parent_path() / file).lexically_normal();
+}
+
+std::vector<std::string> settings_of(const Plan& plan, const Cell& cell) {
+  const SchemePlan& scheme = plan.schemes[cell.scheme];
+  std::vector<std::string> all = {"model.residual.name=" + scheme.name};
+  if (!scheme.variant.empty()) all.push_back("model.residual.variant=" + scheme.variant);
+  const int64_t layers = plan.depths[cell.depth];
+  all.push_back(fmt::format("model.encoder_layers={}", layers));
+  all.push_back(fmt::format("model.decoder_layers={}", layers));
+  const auto add = [&](const std::vector<std::string>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  add(plan.settings);
+  add(scheme.settings);
+  if (!plan.schedules.empty()) add(plan.schedules[cell.schedule].settings);
+  all.push_back(fmt::format("train.seed={}", plan.seeds[cell.seed]));
+  return all;
+}
+
+bool is_wanted(const Plan& plan, size_t scheme, size_t schedule) {
+  const auto& only = plan.schemes[scheme].schedules;
+  return only.empty() || std::ranges::count(only, plan.schedules[schedule].name) > 0;
+}
+
+void complete(const Plan& plan, Cell& cell) {
+  cell.name = cell_name(plan, cell);
+  const fs::path recipe = recipe_of(plan, cell);
+  const auto settings = settings_of(plan, cell);
+  cell.arguments = {"train", recipe.string()};
+  if (!plan.corpus.empty()) {
+    cell.arguments.insert(cell.arguments.end(), {"--data", plan.corpus});
+  }
+  for (const auto& setting : settings) {
+    cell.arguments.insert(cell.arguments.end(), {"--set", setting});
+  }
+  read_layered_config(recipe, cell.config);
+  if (!plan.corpus.empty()) cell.config.data.prepared = plan.corpus;
+  apply_settings<train::TrainConfig>(settings, cell.config);
+  train::check(cell.config);
+}
+
+}  // namespace
+
+Plan load_plan(const fs::path& file, const std::vector<std::string>& settings) {
+  Plan plan;
+  plan.file = file;
+  read_layered_config(file, plan);
+  apply_settings<Plan>(settings, plan);
+  check(plan);
+  return plan;
+}
+
+std::vector<Cell> expand(const Plan& plan) {
+  std::vector<Cell> cells;
+  std::set<std::string> names;
+  const size_t schedules = std::max<size_t>(1, plan.schedules.size());
+  for (size_t d = 0; d < plan.depths.size(); ++d) {
+    for (size_t s = 0; s < plan.seeds.size(); ++s) {
+      for (size_t q = 0; q < schedules; ++q) {
+        for (size_t r = 0; r < plan.schemes.size(); ++r) {
+          if (!is_wanted(plan, r, q)) continue;
+          cells.push_back({.name = "", .scheme = r, .depth = d, .schedule = q, .seed = s});
+          complete(plan, cells.back());
+          require(names.insert(cells.back().name).second, "{}: two cells would be called {}",
+                  plan.file.string(), cells.back().name);
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+}  // namespace residual::study

@@ -1,0 +1,173 @@
+#include "study/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/version.h"
+#include "study/paper.h"
+#include "study/tables.h"
+
+namespace residual::study {
+namespace {
+
+using probe::Figure;
+using probe::Series;
+
+// The runs of one depth and schedule: what stands in one figure.
+struct Group {
+  std::string id, title;
+  std::vector<const Finding*> runs;
+};
+
+std::vector<Group> groups_of(const Findings& all) {
+  std::vector<Group> groups;
+  for (const auto& finding : all.cells) {
+    const Cell& cell = finding.work.cell;
+    std::string title = fmt::format("E{0}D{0}", all.plan.depths[cell.depth]);
+    if (!all.plan.schedules.empty()) title += ", " + all.plan.schedules[cell.schedule].name;
+    auto at = std::ranges::find(groups, title, &Group::title);
+    if (at == groups.end()) {
+      const std::string schedule =
+          all.plan.schedules.empty() ? "" : "-" + all.plan.schedules[cell.schedule].name;
+      groups.push_back({fmt::format("e{0}d{0}{1}", all.plan.depths[cell.depth], schedule), title});
+      at = groups.end() - 1;
+    }
+    at->runs.push_back(&finding);
+  }
+  return groups;
+}
+
+// Schemes have one colour in all figures; seeds are told apart by name.
+Series series_of(const Findings& all, const Finding& run) {
+  const Cell& cell = run.work.cell;
+  const SchemePlan& scheme = all.plan.schemes[cell.scheme];
+  std::string name = scheme.label.empty() ? scheme.name : scheme.label;
+  if (all.plan.seeds.size() > 1) name += fmt::format(", seed {}", all.plan.seeds[cell.seed]);
+  return {.name = name, .colour = static_cast<int>(cell.scheme)};
+}
+
+Figure curve_figure(const Findings& all, const Group& group, bool dev) {
+  Figure f{.id = fmt::format("{}-{}", dev ? "dev" : "train", group.id),
+           .section = dev ? "Dev perplexity" : "Training perplexity",
+           .title = group.title,
+           .x_label = "update",
+           .y_label = "perplexity per target token",
+           .log_y = true};
+  double unigram = 0, last = 0;
+  for (const Finding* run : group.runs) {
+    const Series& curve = dev ? run->record.dev : run->record.train;
+    Series series = series_of(all, *run);
+    series.x = curve.x;
+    for (const double nll : curve.y) series.y.push_back(std::exp2(nll));
+    if (run->result) unigram = run->result->unigram;
+    if (!series.x.empty()) last = std::max(last, series.x.back());
+    f.series.push_back(std::move(series));
+  }
+  if (dev && unigram > 0) {
+    const double level = std::exp2(unigram);
+    f.series.push_back({.name = "word frequencies",
+                        .x = {0, last},
+                        .y = {level, level},
+                        .dashed = true,
+                        .colour = 7});
+    f.note = "A run that ends above the dashed line has not converged.";
+  }
+  return f;
+}
+
+// Block by block, what the last live probe of each run saw.
+Figure probe_figure(const Findings& all, const Group& group, const std::string& side,
+                    bool gradients) {
+  Figure f{.id = fmt::format("{}-{}-{}", gradients ? "gradients" : "changes", side, group.id),
+           .section = gradients ? "Gradients at the end" : "Change between blocks at the end",
+           .title = fmt::format("{}, {}", group.title, side),
+           .x_label = "block k",
+           .y_label = gradients ? "norm of the block's gradient" : "mean |x(k+1) - x(k)|",
+           .log_y = gradients};
+  for (const Finding* run : group.runs) {
+    if (run->record.probes.empty()) continue;
+    const ProbeLine& line = run->record.probes.back();
+    const auto at = std::ranges::find(line.sides, side);
+    if (at == line.sides.end()) continue;
+    const auto place = static_cast<size_t>(at - line.sides.begin());
+    Series series = series_of(all, *run);
+    Series values = probe::counted("", (gradients ? line.gradients : line.changes)[place]);
+    series.x = std::move(values.x);
+    series.y = std::move(values.y);
+    f.series.push_back(std::move(series));
+  }
+  return f;
+}
+
+void add_figures(const Findings& all, probe::Report& report) {
+  const auto groups = groups_of(all);
+  for (const bool dev : {true, false}) {
+    for (const auto& group : groups) report.figures.push_back(curve_figure(all, group, dev));
+  }
+  if (all.plan.probe_every == 0) return;
+  for (const bool gradients : {true, false}) {
+    for (const auto& group : groups) {
+      for (const char* side : {"encoder", "decoder"}) {
+        report.figures.push_back(probe_figure(all, group, side, gradients));
+      }
+    }
+  }
+}
+
+std::string count_of(const Findings& all) {
+  const auto done =
+      std::ranges::count_if(all.cells, [](const Finding& f) { return f.result.has_value(); });
+  const auto failed = std::ranges::count_if(
+      all.cells, [](const Finding& f) { return f.result && !f.result->converged; });
+  return fmt::format("{} of {} done, {} of them did not converge", done, all.cells.size(), failed);
+}
+
+constexpr const char* kTableNote =
+    "BLEU on the test set; over seeds the mean and the sample standard deviation. Fail: did not "
+    "converge, which docs/commands/study.md defines.";
+
+}  // namespace
+
+probe::Report make_report(const Findings& all) {
+  const Plan& plan = all.plan;
+  const train::TrainConfig& config = all.cells[0].work.cell.config;
+  probe::Report report{.title = plan.description.empty() ? plan.name() : plan.description};
+  report.facts = {{"plan", plan.file.string()},
+                  {"corpus", config.data.prepared},
+                  {"runs", count_of(all)},
+                  {"reported by", fmt::format("ResiDual {} ({})", version(), commit())}};
+  for (const auto& finding : all.cells) {
+    if (!finding.result) continue;
+    report.facts.emplace_back("BLEU", finding.result->signature);
+    report.facts.emplace_back("perplexity of word frequencies",
+                              fmt::format("{:.1f}", std::exp2(finding.result->unigram)));
+    break;
+  }
+  for (const int64_t number : plan.tables) {
+    report.tables.push_back(paper_table(*find_table(number), all));
+  }
+  if (plan.tables.empty()) report.tables.push_back(grid_table(all));
+  std::string note = kTableNote;
+  if (!plan.baseline.empty()) {
+    note += fmt::format(" *: differs from {} with p < 0.05 (paired bootstrap, {} samples).",
+                        plan.baseline, plan.evaluate.samples);
+  }
+  for (auto& table : report.tables) table.note = note;
+  report.tables.push_back(run_table(all));
+  add_figures(all, report);
+  report.tables.push_back(command_table(all));
+  return report;
+}
+
+fs::path write_report(const Findings& all) {
+  const fs::path directory = all.output / "report" / all.plan.name();
+  using probe::Format;
+  probe::write_report(make_report(all),
+                      {Format::html, Format::csv, Format::json, Format::svg, Format::markdown},
+                      directory);
+  return directory;
+}
+
+}  // namespace residual::study

@@ -1,0 +1,163 @@
+#include "study/runner.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <list>
+#include <thread>
+
+#include "base/log.h"
+#include "base/process.h"
+#include "study/overview.h"
+#include "train/signals.h"
+
+namespace residual::study {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(200);
+
+// Whether a process trains there: one that somebody else started, or one of ours that was told to
+// stop and has not ended yet.
+bool is_locked(const fs::path& run) {
+  const int file = ::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool locked = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  ::close(file);
+  return locked;
+}
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const std::vector<Work>& work, const RunnerOptions& options)
+      : plan_(plan),
+        options_(options),
+        tests_(load_tests(plan, work[0].cell.config.data.prepared)),
+        unigram_(unigram_entropy(work[0].cell.config.data.prepared)),
+        overview_(work, options.output) {
+    for (const auto& item : work) {
+      if (item.todo != Todo::nothing) waiting_.push_back(&item);
+    }
+  }
+
+  int run() {
+    const train::StopSignals signals;
+    while (!waiting_.empty() || !running_.empty() || !trained_.empty()) {
+      if (signals.received() != 0) return stop(signals.received());
+      start();
+      collect();
+      if (trained_.empty()) {
+        std::this_thread::sleep_for(kPause);
+      } else {  // while the next ones train
+        score(*trained_.front());
+        trained_.pop_front();
+      }
+      overview_.show(names_of_running());
+    }
+    return failures_ == 0 ? 0 : 1;
+  }
+
+ private:
+  struct Running {
+    const Work* work;
+    Child child;
+  };
+
+  void start() {
+    for (auto at = waiting_.begin();
+         at != waiting_.end() && running_.size() < static_cast<size_t>(options_.jobs);) {
+      const Work& work = **at;
+      if (is_locked(run_directory(options_.output, work.cell))) {
+        ++at;
+        continue;
+      }
+      overview_.say(
+          fmt::format("{} {}", work.todo == Todo::start ? "start" : "resume", work.cell.name));
+      running_.push_back({&work, Child(work.command, log_file(options_.output, work.cell))});
+      at = waiting_.erase(at);
+    }
+  }
+
+  void collect() {
+    for (auto at = running_.begin(); at != running_.end();) {
+      const auto code = at->child.exit_code();
+      if (!code) {
+        ++at;
+        continue;
+      }
+      const Cell& cell = at->work->cell;
+      if (*code == 0 || read_record(run_directory(options_.output, cell)).nonfinite) {
+        trained_.push_back(at->work);
+      } else if (!stopping_) {
+        ++failures_;
+        overview_.say(fmt::format("{}: residual train ended with code {}; {} says why", cell.name,
+                                  *code, log_file(options_.output, cell).string()));
+      }
+      at = running_.erase(at);
+    }
+  }
+
+  void score(const Work& work) {
+    const fs::path run = run_directory(options_.output, work.cell);
+    const Record record = read_record(run);
+    const Verdict verdict = judge(record, plan_.evaluate.model, unigram_);
+    Result result{.made_from = fingerprint(plan_, work.cell),
+                  .updates = record.updates,
+                  .seconds = record.seconds,
+                  .converged = verdict.converged,
+                  .reason = verdict.reason,
+                  .dev_nll = verdict.dev_nll,
+                  .unigram = unigram_,
+                  .signature = metrics::Bleu(tests_[0].bleu).signature(1).text()};
+    const fs::path file = result_file(options_.output, work.cell);
+    if (!record.nonfinite) {
+      result.scores = translate_tests(plan_, tests_, run, fs::path(file).replace_extension());
+    }
+    replace_file(file, to_toml(result));
+    overview_.finished(work);
+    overview_.say(fmt::format("{}: {}; dev perplexity {:.2f}, BLEU {:.2f}", work.cell.name,
+                              verdict.converged ? "converged" : "failed, " + verdict.reason,
+                              std::exp2(verdict.dev_nll), result.mean_bleu()));
+  }
+
+  int stop(int signal) {
+    stopping_ = true;
+    overview_.say("stopping after the updates that are under way; `residual study` goes on there");
+    for (const auto& running : running_) running.child.signal(signal);
+    while (!running_.empty()) {
+      collect();
+      std::this_thread::sleep_for(kPause);
+    }
+    return 128 + signal;
+  }
+
+  std::vector<const Work*> names_of_running() const {
+    std::vector<const Work*> works;
+    for (const auto& running : running_) works.push_back(running.work);
+    return works;
+  }
+
+  const Plan& plan_;
+  const RunnerOptions& options_;
+  std::vector<TestSet> tests_;
+  double unigram_;
+  Overview overview_;
+  std::list<const Work*> waiting_, trained_;
+  std::list<Running> running_;
+  int failures_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+int run(const Plan& plan, const std::vector<Work>& work, const RunnerOptions& options) {
+  for (const char* folder : {"runs", "results", "logs"}) {
+    fs::create_directories(options.output / folder);
+  }
+  return Runner(plan, work, options).run();
+}
+
+}  // namespace residual::study

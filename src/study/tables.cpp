@@ -1,0 +1,177 @@
+#include "study/tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/progress.h"
+
+namespace residual::study {
+namespace {
+
+using probe::TextCell;
+using probe::TextTable;
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr const char* kNothing = "–";
+
+template <class List, class Key, class Member>
+size_t place_of(const List& list, const Key& key, Member member) {
+  const auto found = std::ranges::find(list, key, member);
+  return found == list.end() ? kNone : static_cast<size_t>(found - list.begin());
+}
+
+size_t depth_place(const Plan& plan, int64_t layers) {
+  return place_of(plan.depths, layers, std::identity());
+}
+
+std::string label_of(const SchemePlan& scheme) {
+  if (!scheme.label.empty()) return scheme.label;
+  return scheme.variant.empty() ? scheme.name : scheme.name + ", " + scheme.variant;
+}
+
+std::string depth_name(int64_t layers) { return fmt::format("E{0}D{0}", layers); }
+
+// Of a row without a schedule of its own: the plan's first.
+size_t schedule_place(const Plan& plan, const std::string& name) {
+  return name.empty() ? 0 : place_of(plan.schedules, name, &SchedulePlan::name);
+}
+
+std::string ours(const Findings& all, const PaperRow& row, int64_t layers,
+                 const std::string& test) {
+  const Place place{.scheme = place_of(all.plan.schemes, row.scheme, &SchemePlan::name),
+                    .depth = depth_place(all.plan, layers),
+                    .schedule = schedule_place(all.plan, row.schedule)};
+  const bool trained = place.scheme != kNone && place.depth != kNone && place.schedule != kNone;
+  return trained ? text_of(summarise(all, place, test)) : kNothing;
+}
+
+// Rows for the plan's schemes that the paper's table does not have, without its numbers.
+std::vector<PaperRow> with_other_schemes(const PaperTable& table, const Plan& plan) {
+  std::vector<PaperRow> rows = table.rows;
+  std::vector<std::string> schedules;
+  for (const auto& row : table.rows) {
+    if (std::ranges::count(schedules, row.schedule) == 0) schedules.push_back(row.schedule);
+  }
+  for (const auto& scheme : plan.schemes) {
+    if (place_of(table.rows, scheme.name, &PaperRow::scheme) != kNone) continue;
+    for (const auto& schedule : schedules) {
+      PaperRow row{.head = {label_of(scheme)}, .scheme = scheme.name, .schedule = schedule};
+      if (table.head.size() > 1) row.head.push_back(schedule);
+      row.head.resize(table.head.size());
+      row.values.resize(table.columns.size());
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+// Depths of the plan that follow the paper's columns, if those are depths.
+std::vector<int64_t> other_depths(const PaperTable& table, const Plan& plan) {
+  std::vector<int64_t> depths;
+  const bool by_depth = std::ranges::all_of(
+      table.columns, [](const PaperColumn& c) { return c.title == depth_name(c.layers); });
+  for (const int64_t layers : plan.depths) {
+    if (by_depth && place_of(table.columns, layers, &PaperColumn::layers) == kNone) {
+      depths.push_back(layers);
+    }
+  }
+  return depths;
+}
+
+std::string state_of(const Finding& finding) {
+  if (!finding.result) {
+    return finding.record.updates == 0 ? "not begun"
+                                       : fmt::format("{:.0f} %", 100 * finding.work.done);
+  }
+  return finding.result->converged ? "converged" : "failed: " + finding.result->reason;
+}
+
+std::string perplexity(double nll) {
+  return std::isfinite(nll) ? fmt::format("{:.2f}", std::exp2(nll)) : kNothing;
+}
+
+}  // namespace
+
+TextTable paper_table(const PaperTable& table, const Findings& all) {
+  TextTable out{.id = fmt::format("table-{}", table.number),
+                .section = "Results",
+                .title = fmt::format("Table {} of the paper: {}", table.number, table.caption),
+                .columns = table.head};
+  const auto extra = other_depths(table, all.plan);
+  for (const auto& column : table.columns) {
+    out.columns.push_back(column.title + ", paper");
+    out.columns.push_back(column.title + ", here");
+  }
+  for (const int64_t layers : extra) out.columns.push_back(depth_name(layers) + ", here");
+  for (const auto& row : with_other_schemes(table, all.plan)) {
+    std::vector<TextCell> cells;
+    for (const auto& text : row.head) cells.push_back({text});
+    for (size_t c = 0; c < table.columns.size(); ++c) {
+      cells.push_back({row.values[c].empty() ? kNothing : row.values[c]});
+      cells.push_back({ours(all, row, table.columns[c].layers, table.columns[c].test)});
+    }
+    for (const int64_t layers : extra) cells.push_back({ours(all, row, layers, "")});
+    out.rows.push_back(std::move(cells));
+  }
+  return out;
+}
+
+TextTable grid_table(const Findings& all) {
+  const Plan& plan = all.plan;
+  TextTable out{.id = "grid", .section = "Results", .title = "BLEU", .columns = {"Method"}};
+  const size_t schedules = std::max<size_t>(1, plan.schedules.size());
+  if (schedules > 1) out.columns.push_back("Schedule");
+  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(layers));
+  for (size_t r = 0; r < plan.schemes.size(); ++r) {
+    for (size_t q = 0; q < schedules; ++q) {
+      std::vector<TextCell> cells = {{label_of(plan.schemes[r])}};
+      if (schedules > 1) cells.push_back({plan.schedules[q].name});
+      for (size_t d = 0; d < plan.depths.size(); ++d) {
+        cells.push_back({text_of(summarise(all, {.scheme = r, .depth = d, .schedule = q}))});
+      }
+      out.rows.push_back(std::move(cells));
+    }
+  }
+  return out;
+}
+
+TextTable run_table(const Findings& all) {
+  TextTable out{
+      .id = "runs",
+      .section = "Runs",
+      .title = "Every run",
+      .columns = {"run", "state", "updates", "dev perplexity", "BLEU", "p", "trained in"}};
+  for (const auto& finding : all.cells) {
+    const std::string& name = finding.work.cell.name;
+    const auto& dev = finding.record.dev.y;
+    const bool scored = finding.result && !finding.result->scores.empty();
+    out.rows.push_back({{name, "../../runs/" + name},
+                        {state_of(finding)},
+                        {fmt::format("{}", finding.record.updates)},
+                        {finding.result ? perplexity(finding.result->dev_nll)
+                                        : (dev.empty() ? kNothing : perplexity(dev.back()))},
+                        {scored ? fmt::format("{:.2f}", finding.result->mean_bleu()) : kNothing},
+                        {finding.p_value ? fmt::format("{:.3f}", *finding.p_value) : kNothing},
+                        {format_duration(finding.record.seconds)}});
+  }
+  return out;
+}
+
+TextTable command_table(const Findings& all) {
+  TextTable out{.id = "commands",
+                .section = "Runs",
+                .title = "Commands",
+                .columns = {"run", "command"},
+                .note = "With --resume a command goes on where its run stopped."};
+  for (const auto& finding : all.cells) {
+    std::vector<std::string> command = finding.work.command;
+    command[0] = "residual";
+    std::erase(command, "--resume");
+    out.rows.push_back({{finding.work.cell.name}, {shell_line(command)}});
+  }
+  return out;
+}
+
+}  // namespace residual::study

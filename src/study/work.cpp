@@ -1,0 +1,126 @@
+#include "study/work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "model/parameters.h"
+#include "train/run_directory.h"
+
+namespace residual::study {
+namespace {
+
+// Multiplications of a run, but for a factor that is the same for all: tokens x parameters.
+double size_of(const train::TrainConfig& config) {
+  const auto tokens = static_cast<double>(config.batch.max_tokens * config.batch.update_frequency);
+  const auto updates = static_cast<double>(std::max<int64_t>(1, config.train.max_updates));
+  return updates * tokens * static_cast<double>(model::parameter_count(config.model));
+}
+
+std::vector<std::string> command_of(const Plan& plan, const Cell& cell, Todo todo,
+                                    const RunnerOptions& options) {
+  const int threads = std::max(1, thread_count() / options.jobs);
+  std::vector<std::string> command = {options.program.string(), "--threads",
+                                      std::to_string(threads)};
+  const auto add = [&](const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+  };
+  add(cell.arguments);
+  if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
+  add({"--output", run_directory(options.output, cell).string()});
+  if (todo == Todo::resume) add({"--resume"});
+  return command;
+}
+
+// How the run that is there differs from what the plan wants: a line for each key.
+std::string difference(const Cell& cell, const fs::path& run) {
+  train::TrainConfig before;
+  read_config(run / train::kRunConfig, before);
+  std::string lines;
+  for (const auto& d : train::differences(before, cell.config)) {
+    lines += fmt::format("\n  {}: {}: was {}, now {}", run.string(), d.key, d.before, d.now);
+  }
+  return lines;
+}
+
+}  // namespace
+
+fs::path run_directory(const fs::path& output, const Cell& cell) {
+  return output / "runs" / cell.name;
+}
+
+fs::path result_file(const fs::path& output, const Cell& cell) {
+  return output / "results" / (cell.name + ".toml");
+}
+
+fs::path log_file(const fs::path& output, const Cell& cell) {
+  return output / "logs" / (cell.name + ".log");
+}
+
+std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::path& output) {
+  const fs::path file = result_file(output, cell);
+  if (!fs::exists(file)) return std::nullopt;
+  Result result;
+  read_config(file, result);
+  if (result.made_from != fingerprint(plan, cell)) return std::nullopt;
+  return result;
+}
+
+double share_done(const Cell& cell, const fs::path& output) {
+  const fs::path file = run_directory(output, cell) / "speed.jsonl";
+  if (cell.config.train.max_updates == 0 || !fs::exists(file)) return 0;
+  std::string text = read_file(file);
+  text.resize(text.find_last_of('\n') + 1);  // a line may be half written
+  if (text.empty()) return 0;
+  text.pop_back();
+  const auto last = nlohmann::json::parse(text.substr(text.find_last_of('\n') + 1), nullptr, false);
+  if (!last.is_object()) return 0;
+  const auto update = static_cast<double>(last.value("update", int64_t{0}));
+  return std::min(1.0, update / static_cast<double>(cell.config.train.max_updates));
+}
+
+std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
+  std::vector<Work> work;
+  std::string different;
+  for (auto& cell : expand(plan)) {
+    const fs::path run = run_directory(options.output, cell);
+    Work item{.cell = std::move(cell)};
+    item.size = size_of(item.cell.config);
+    if (fs::exists(run / train::kRunConfig)) {
+      different += difference(item.cell, run);
+      item.todo = Todo::resume;
+    }
+    item.done = share_done(item.cell, options.output);
+    if (load_result(plan, item.cell, options.output)) {
+      item.todo = Todo::nothing;
+      item.done = 1;
+    }
+    item.command = command_of(plan, item.cell, item.todo, options);
+    work.push_back(std::move(item));
+  }
+  require(different.empty(),
+          "{}: holds runs of another configuration; give another --output, undo the change, or "
+          "remove them:{}",
+          options.output.string(), different);
+  return work;
+}
+
+std::string shell_line(const std::vector<std::string>& command) {
+  constexpr const char* kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%";
+  std::vector<std::string> words;
+  for (const auto& word : command) {
+    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    std::string quoted = word;
+    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) {
+      quoted.replace(at, 1, "'\\''");
+    }
+    words.push_back(plain ? word : "'" + quoted + "'");
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace residual::study

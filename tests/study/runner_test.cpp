@@ -1,0 +1,144 @@
+#include "study/runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "study/overview.h"
+#include "study/plans.h"
+#include "train/run_directory.h"
+
+namespace residual::study {
+namespace {
+
+using test::kTwoSchemes;
+using test::TinyPlan;
+using testing::HasSubstr;
+
+// A study whose trainer is a shell script. $run is the directory it is to write, $name the cell's.
+class Studied : public testing::Test {
+ protected:
+  Studied() { Progress::set_quiet(true); }
+  ~Studied() override { Progress::set_quiet(false); }
+
+  void trainer(const std::string& body) {
+    const fs::path script = tiny_.path("trainer");
+    replace_file(script, "#!/bin/sh\necho \"$@\" >> '" + tiny_.path("calls").string() +
+                             "'\nwhile [ \"$1\" != --output ]; do shift; done\n"
+                             "run=$2 name=$(basename \"$2\")\nmkdir -p \"$run\"\n" +
+                             body);
+    ::chmod(script.c_str(), 0755);
+    options_.program = script;
+  }
+  std::vector<Work> look() const { return study::look(plan_, options_); }
+  int run() const { return study::run(plan_, look(), options_); }
+  std::string calls() const {
+    return fs::exists(tiny_.path("calls")) ? read_file(tiny_.path("calls")) : "";
+  }
+
+  TinyPlan tiny_;
+  Plan plan_ = tiny_.load("depths = 1\n", kTwoSchemes);
+  RunnerOptions options_{.output = tiny_.output()};
+};
+
+constexpr const char* kNonfinite = "mkdir -p \"$run/nonfinite-000000003\"\nexit 1\n";
+
+TEST_F(Studied, RecordsNumbersThatAreNotFiniteAndGoesOn) {
+  trainer(kNonfinite);
+  EXPECT_EQ(run(), 0);
+  const auto result = load_result(plan_, look()[0].cell, options_.output);
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->converged);
+  EXPECT_THAT(result->reason, HasSubstr("not finite"));
+  EXPECT_TRUE(result->scores.empty());
+}
+
+TEST_F(Studied, SkipsWhatIsDone) {
+  trainer(kNonfinite);
+  run();
+  const std::string before = calls();
+  EXPECT_EQ(look()[0].todo, Todo::nothing);
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(calls(), before);
+}
+
+TEST_F(Studied, ScoresAnewWhenTheEvaluationChanges) {
+  trainer(kNonfinite);
+  run();
+  plan_.evaluate.beam = 3;
+  EXPECT_NE(look()[0].todo, Todo::nothing);
+  plan_.evaluate.beam = 5;
+  plan_.jobs = 2;  // has no influence
+  EXPECT_EQ(look()[0].todo, Todo::nothing);
+}
+
+TEST_F(Studied, ResumesWhatWasInterrupted) {
+  trainer("echo '{\"update\":30}' > \"$run/speed.jsonl\"; exit 143\n");
+  EXPECT_EQ(run(), 1);
+  const Cell cell = look()[0].cell;
+  replace_file(run_directory(options_.output, cell) / train::kRunConfig,
+               to_toml(train::resolve(cell.config)));
+  const auto work = look();
+  EXPECT_EQ(work[0].todo, Todo::resume);
+  EXPECT_EQ(work[0].done, 0.5);  // of 60 updates
+  EXPECT_EQ(work[0].command.back(), "--resume");
+  EXPECT_EQ(work[1].todo, Todo::start);
+}
+
+TEST_F(Studied, OneFailureLeavesTheOthersAlone) {
+  trainer("case $name in post-ln*) echo broken; exit 1;; esac\n" + std::string(kNonfinite));
+  EXPECT_EQ(run(), 1);
+  const auto work = look();
+  EXPECT_FALSE(load_result(plan_, work[0].cell, options_.output));
+  EXPECT_TRUE(load_result(plan_, work[1].cell, options_.output));
+  EXPECT_THAT(read_file(log_file(options_.output, work[0].cell)), HasSubstr("broken"));
+}
+
+TEST_F(Studied, RefusesRunsOfAnotherConfiguration) {
+  trainer(kNonfinite);
+  Cell cell = look()[0].cell;
+  cell.config.schedule.peak = 0.25;
+  const fs::path directory = run_directory(options_.output, cell);
+  fs::create_directories(directory);
+  replace_file(directory / train::kRunConfig, to_toml(train::resolve(cell.config)));
+  try {
+    look();
+    FAIL() << "taken for the same";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("schedule.peak: was 0.25, now 0.005"));
+  }
+}
+
+TEST_F(Studied, RunsSideBySide) {
+  options_.jobs = 2;  // each waits for the other
+  trainer(
+      "touch \"$run/here\"\nwhile [ $(ls -d \"$run\"/../*/here | wc -l) -lt 2 ]; do "
+      "sleep 0.01; done\n" +
+      std::string(kNonfinite));
+  EXPECT_EQ(run(), 0);
+}
+
+TEST_F(Studied, ProgressCountsWhatWasThereBefore) {
+  trainer(kNonfinite);
+  auto work = look();
+  work[0].todo = Todo::nothing;
+  work[0].done = 1;
+  work[1].done = 0.5;
+  double now = 0;
+  Overview overview(work, options_.output,
+                    {.is_terminal = false,
+                     .columns = 80,
+                     .write = [](const std::string&) {},
+                     .now = [&] { return std::chrono::duration<double>(now); }});
+  EXPECT_EQ(overview.status({}), "study: 1 of 2 runs, 75 %");
+  fs::create_directories(run_directory(options_.output, work[1].cell));
+  replace_file(run_directory(options_.output, work[1].cell) / "speed.jsonl",
+               "{\"update\":45}\n{\"upd");
+  now = 100;  // half of what was left
+  EXPECT_EQ(overview.status({&work[1]}),
+            "study: 1 of 2 runs, 87 % | resi-dual-e1d1-s1 75 % | 1m 40s left");
+}
+
+}  // namespace
+}  // namespace residual::study
