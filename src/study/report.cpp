@@ -65,7 +65,7 @@ Figure curve_figure(const Findings& all, const Group& group, bool dev) {
     if (!series.x.empty()) last = std::max(last, series.x.back());
     f.series.push_back(std::move(series));
   }
-  if (dev && unigram > 0) {
+  if (dev && unigram > 0 && last > 0) {
     const double level = std::exp2(unigram);
     f.series.push_back({.name = "word frequencies",
                         .x = {0, last},
@@ -102,15 +102,19 @@ Figure probe_figure(const Findings& all, const Group& group, const std::string& 
 }
 
 void add_figures(const Findings& all, probe::Report& report) {
+  const auto add = [&](Figure figure) {
+    const bool drawn =
+        std::ranges::any_of(figure.series, [](const Series& s) { return !s.x.empty(); });
+    if (drawn) report.figures.push_back(std::move(figure));
+  };
   const auto groups = groups_of(all);
   for (const bool dev : {true, false}) {
-    for (const auto& group : groups) report.figures.push_back(curve_figure(all, group, dev));
+    for (const auto& group : groups) add(curve_figure(all, group, dev));
   }
-  if (all.plan.probe_every == 0) return;
   for (const bool gradients : {true, false}) {
     for (const auto& group : groups) {
       for (const char* side : {"encoder", "decoder"}) {
-        report.figures.push_back(probe_figure(all, group, side, gradients));
+        add(probe_figure(all, group, side, gradients));
       }
     }
   }

@@ -11,10 +11,12 @@ namespace {
 using testing::HasSubstr;
 
 // Sentences to be written backwards, a recipe, and a plan of two schemes.
-constexpr const char* kSetUp = R"(
+constexpr const char* kSetUp = R"sh(
 set -e
-for i in $(seq 300); do echo "a b c $((i % 7)) d $((i % 5)) e $((i % 3))";
-done > train.en rev train.en > train.de head - n 20 train.en > test.en; head -n 20 train.de > test.de
+for i in $(seq 300); do echo "a b c $((i % 7)) d $((i % 5)) e $((i % 3))"; done > train.en
+rev train.en > train.de
+head -n 20 train.en > test.en
+head -n 20 train.de > test.de
 residual -q prepare --source-lang en --target-lang de --train train --test test \
   --set split.dev_every=20 --set text.tokenizer=none --set subwords.kind=none \
   --set clean.overlap=keep -o prepared > prepared.txt
@@ -29,7 +31,7 @@ max_tokens = 256
 peak = 1e-2
 warmup = 20
 [train]
-max_updates = 150
+max_updates = 600
 workers = 1
 [checkpoint]
 every_updates = 20
@@ -45,35 +47,35 @@ probe_every = 20
 schemes = [{ name = "pre-ln" }, { name = "resi-dual" }]
 E2
 set +e
-)";
+)sh";
 
 TEST(StudyCommand, InterruptedAndRunAgainEndsLikeAnUninterruptedOne) {
-  const auto result = test::run(std::string(kSetUp) + R"(
+  const auto result = test::run(std::string(kSetUp) + R"sh(
 residual -q study plan.toml -o whole || exit 9
 residual study plan.toml -o cut 2> progress & pid=$!
 until grep -qs '"update":40' cut/runs/pre-ln-e1d1-s1/speed.jsonl; do sleep 0.05; done
 kill -INT $pid; wait $pid; echo "code $?"
-residual study plan.toml -o cut --dry-run | grep -c resume
+residual study plan.toml -o cut --dry-run | grep -c ': resume'
 residual -q study plan.toml -o cut || exit 9
 for name in pre-ln-e1d1-s1 resi-dual-e1d1-s1; do
   cmp whole/runs/$name/last/model.safetensors cut/runs/$name/last/model.safetensors
   cmp whole/runs/$name/metrics.jsonl cut/runs/$name/metrics.jsonl
   cmp whole/results/$name.en-de.txt cut/results/$name.en-de.txt
 done
-residual study plan.toml -o cut --dry-run)");
+residual study plan.toml -o cut --dry-run)sh");
   EXPECT_EQ(result.exit_code, 0) << result.error;
   EXPECT_THAT(result.output, HasSubstr("code 130\n1\n"));
   EXPECT_THAT(result.output, HasSubstr("pre-ln-e1d1-s1: done\nresi-dual-e1d1-s1: done\n"));
 }
 
 TEST(StudyCommand, KilledItTakesItsRunsAlongAndGoesOnWhereTheyStopped) {
-  const auto result = test::run(std::string(kSetUp) + R"(
+  const auto result = test::run(std::string(kSetUp) + R"sh(
 residual -q study plan.toml -o cut & pid=$!
 until grep -qs '"update":40' cut/runs/pre-ln-e1d1-s1/speed.jsonl; do sleep 0.05; done
 kill -KILL $pid; wait $pid
 residual -q study plan.toml -o cut; echo "code $?"
 grep -c converged cut/report/plan/report.md
-grep -o '"kind":"probe","update":140' cut/runs/resi-dual-e1d1-s1/metrics.jsonl)");
+grep -o '"kind":"probe","update":140' cut/runs/resi-dual-e1d1-s1/metrics.jsonl)sh");
   EXPECT_THAT(result.output, HasSubstr("code 0\n")) << result.error;
   EXPECT_THAT(result.output, HasSubstr("\"update\":140"));
 }

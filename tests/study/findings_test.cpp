@@ -27,6 +27,7 @@ Findings example(const TinyPlan& tiny) {
     const double bleu = 30 + 2 * static_cast<double>(c.seed);
     result.scores = {{"en-de", bleu - 1}, {"de-en", bleu + 1}};
     if (c.scheme == 0 || c.depth == 0) finding.result = result;
+    if (c.depth == 0) finding.record.dev = {.x = {10, 20}, .y = {9, 5}};
     all.cells.push_back(std::move(finding));
   }
   return all;
@@ -99,6 +100,7 @@ TEST(Report, HasTablesCurvesAndCommands) {
   EXPECT_THAT(page, HasSubstr("residual --threads"));
   EXPECT_THAT(page, HasSubstr("(dev-e6d6.svg)"));
   EXPECT_TRUE(fs::exists(directory / "dev-e6d6.svg"));
+  EXPECT_FALSE(fs::exists(directory / "dev-e12d12.svg"));  // nothing to draw yet
   EXPECT_THAT(read_file(directory / "report.html"), HasSubstr("uPlot"));
 }
 
