@@ -68,6 +68,7 @@ void add_study(CLI::App& root) {
                    "residual study recipes/studies/iwslt14.toml --dry-run"});
   auto options = std::make_shared<Options>();
   command->add_option("plan", options->plan, "the experiments, a TOML file; see --explain")
+      ->transform(installed_recipe)
       ->type_name("PLAN");
   command
       ->add_option("-o,--output", options->output,

@@ -19,6 +19,7 @@ class Overview {
   Overview& operator=(const Overview&) = delete;
 
   void say(const std::string& text);  // stays; above the line
+  void clear();                       // makes room for what others write
   void finished(const Work& work);
   void show(const std::vector<const Work*>& running);
 
@@ -26,8 +27,6 @@ class Overview {
   std::string status(const std::vector<const Work*>& running) const;
 
  private:
-  void clear();
-
   fs::path output_;
   Progress::Terminal terminal_;
   size_t runs_, finished_ = 0;

@@ -30,6 +30,12 @@ bool is_locked(const fs::path& run) {
   return locked;
 }
 
+std::string last_line(const fs::path& file) {
+  std::string text = read_file(file);
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
 class Runner {
  public:
   Runner(const Plan& plan, const std::vector<Work>& work, const RunnerOptions& options)
@@ -93,8 +99,10 @@ class Runner {
         trained_.push_back(at->work);
       } else if (!stopping_) {
         ++failures_;
-        overview_.say(fmt::format("{}: residual train ended with code {}; {} says why", cell.name,
-                                  *code, log_file(options_.output, cell).string()));
+        overview_.clear();
+        const fs::path said = log_file(options_.output, cell);
+        log::warn("{}: residual train ended with code {}: {} ({})", cell.name, *code,
+                  last_line(said), said.string());
       }
       at = running_.erase(at);
     }

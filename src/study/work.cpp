@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/process.h"
 #include "model/parameters.h"
 #include "train/run_directory.h"
 
@@ -109,17 +110,8 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
 }
 
 std::string shell_line(const std::vector<std::string>& command) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:+@%";
   std::vector<std::string> words;
-  for (const auto& word : command) {
-    const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-    std::string quoted = word;
-    for (size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) {
-      quoted.replace(at, 1, "'\\''");
-    }
-    words.push_back(plain ? word : "'" + quoted + "'");
-  }
+  for (const auto& word : command) words.push_back(shell_word(word));
   return fmt::format("{}", fmt::join(words, " "));
 }
 
