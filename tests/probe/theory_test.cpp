@@ -23,10 +23,12 @@ double frobenius(const AdamSetting& setting, double sigma, int64_t t) {
 using Curve = std::map<int64_t, double>;  // by step
 
 // The expected values are each of one simulation. Its standard deviation is below 0.5 % while
-// sigma << epsilon, and up to 2 % at sigma = epsilon.
+// sigma << epsilon, and up to 2 % at sigma = epsilon. Where sigma >> epsilon the few smallest
+// gradients make up the first steps' norm, which varies by 16 %.
 void expect_curve(const AdamSetting& setting, double sigma, const Curve& expected) {
-  const double tolerance = sigma < setting.epsilon ? 0.01 : 0.035;
   for (const auto& [t, kappa] : expected) {
+    double tolerance = sigma < setting.epsilon ? 0.01 : 0.035;
+    if (sigma > setting.epsilon && t <= 2) tolerance = 0.25;
     EXPECT_NEAR(frobenius(setting, sigma, t), kappa, tolerance * kappa)
         << "sigma " << sigma << ", step " << t;
   }
