@@ -34,16 +34,16 @@ std::vector<float> random_numbers(size_t count, uint64_t stream) {
 // The largest difference from plain loops in double precision, relative to the largest element.
 // Sizes divide by no vector's width.
 double product_error(Precision precision) {
-  constexpr int kRows = 37, kIn = 203, kOut = 131;
+  constexpr int64_t kRows = 37, kIn = 203, kOut = 131;
   const auto x = random_numbers(kRows * kIn, 1), w = random_numbers(kOut * kIn, 2);
   std::vector<float> y(kRows * kOut);
   PackedMatrix(w.data(), nullptr, kOut, kIn, precision)
       .multiply({.x = x.data(), .rows = kRows, .y = y.data()});
   double difference = 0, largest = 0;
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOut; ++o) {
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t o = 0; o < kOut; ++o) {
       double sum = 0;
-      for (int i = 0; i < kIn; ++i) sum += double{x[r * kIn + i]} * double{w[o * kIn + i]};
+      for (int64_t i = 0; i < kIn; ++i) sum += double{x[r * kIn + i]} * double{w[o * kIn + i]};
       difference = std::max(difference, std::abs(sum - double{y[r * kOut + o]}));
       largest = std::max(largest, std::abs(sum));
     }
@@ -146,14 +146,14 @@ double rate(const std::function<void()>& body) {
 }
 
 double product_speed(Precision precision) {
-  constexpr int kRows = 64, kWidth = 512;
+  constexpr int64_t kRows = 64, kWidth = 512;
   const auto x = random_numbers(kRows * kWidth, 1), w = random_numbers(kWidth * kWidth, 2);
   const PackedMatrix matrix(w.data(), nullptr, kWidth, kWidth, precision);
   const double products = rate([&] {
     thread_local std::vector<float> y(kRows * kWidth);
     matrix.multiply({.x = x.data(), .rows = kRows, .y = y.data()});
   });
-  return products * 2 * kRows * kWidth * kWidth / 1e9;
+  return products * static_cast<double>(2 * kRows * kWidth * kWidth) / 1e9;
 }
 
 // Reading and writing, in GB/s: a copy of more than caches hold.
