@@ -21,13 +21,13 @@ struct Options {
   bool explain = false;
 };
 
-const char* name_of(study::Todo todo) {
-  switch (todo) {
-    case study::Todo::nothing:
+const char* name_of(study::Action action) {
+  switch (action) {
+    case study::Action::nothing:
       return "done";
-    case study::Todo::resume:
+    case study::Action::resume:
       return "resume";
-    case study::Todo::start:
+    case study::Action::start:
       break;
   }
   return "start";
@@ -47,8 +47,9 @@ void run(Options o) {
   const auto work = study::look(plan, runner);
   if (o.dry_run) {
     for (const auto& item : work) {
-      fmt::print("{}: {}\n", item.cell.name, name_of(item.todo));
-      if (item.todo != study::Todo::nothing) fmt::print("  {}\n", study::shell_line(item.command));
+      fmt::print("{}: {}\n", item.cell.name, name_of(item.action));
+      if (item.action != study::Action::nothing)
+        fmt::print("  {}\n", study::shell_line(item.command));
     }
     return;
   }

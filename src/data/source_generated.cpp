@@ -1,7 +1,5 @@
 #include <array>
-#include <set>
 
-#include "base/error.h"
 #include "base/random.h"
 #include "data/sources.h"
 #include "data/split.h"

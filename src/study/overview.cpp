@@ -22,7 +22,7 @@ Overview::Overview(const std::vector<Work>& work, fs::path output, Progress::Ter
   for (const auto& item : work) {
     total_ += item.size;
     done_ += item.size * item.done;
-    if (item.todo == Todo::nothing) ++finished_;
+    if (item.action == Action::nothing) ++finished_;
   }
   before_ = done_;
 }

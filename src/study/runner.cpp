@@ -45,7 +45,7 @@ class Runner {
         unigram_(unigram_entropy(work[0].cell.config.data.prepared)),
         overview_(work, options.output) {
     for (const auto& item : work) {
-      if (item.todo != Todo::nothing) waiting_.push_back(&item);
+      if (item.action != Action::nothing) waiting_.push_back(&item);
     }
   }
 
@@ -81,7 +81,7 @@ class Runner {
         continue;
       }
       overview_.say(
-          fmt::format("{} {}", work.todo == Todo::start ? "start" : "resume", work.cell.name));
+          fmt::format("{} {}", work.action == Action::start ? "start" : "resume", work.cell.name));
       running_.push_back({&work, Child(work.command, log_file(options_.output, work.cell))});
       at = waiting_.erase(at);
     }

@@ -21,7 +21,7 @@ double size_of(const train::TrainConfig& config) {
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
 }
 
-std::vector<std::string> command_of(const Plan& plan, const Cell& cell, Todo todo,
+std::vector<std::string> command_of(const Plan& plan, const Cell& cell, Action action,
                                     const RunnerOptions& options) {
   const int threads = std::max(1, thread_count() / options.jobs);
   std::vector<std::string> command = {options.program.string(), "--threads",
@@ -32,7 +32,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell, Todo tod
   add(cell.arguments);
   if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
   add({"--output", run_directory(options.output, cell).string()});
-  if (todo == Todo::resume) add({"--resume"});
+  if (action == Action::resume) add({"--resume"});
   return command;
 }
 
@@ -92,14 +92,14 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
     item.size = size_of(item.cell.config);
     if (fs::exists(run / train::kRunConfig)) {
       different += difference(item.cell, run);
-      item.todo = Todo::resume;
+      item.action = Action::resume;
     }
     item.done = share_done(item.cell, options.output);
     if (load_result(plan, item.cell, options.output)) {
-      item.todo = Todo::nothing;
+      item.action = Action::nothing;
       item.done = 1;
     }
-    item.command = command_of(plan, item.cell, item.todo, options);
+    item.command = command_of(plan, item.cell, item.action, options);
     work.push_back(std::move(item));
   }
   require(different.empty(),

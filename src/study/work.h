@@ -23,11 +23,11 @@ struct RunnerOptions {
   fs::path program;  // `residual`; tests put a script in its place
 };
 
-enum class Todo { nothing, start, resume };
+enum class Action { nothing, start, resume };
 
 struct Work {
   Cell cell;
-  Todo todo = Todo::start;
+  Action action = Action::start;
   std::vector<std::string> command;  // that starts or resumes it
   double size = 0;                   // of the whole run, in a unit common to all
   double done = 0;                   // share of it, 0 to 1

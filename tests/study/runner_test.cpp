@@ -58,7 +58,7 @@ TEST_F(Studied, SkipsWhatIsDone) {
   trainer(kNonfinite);
   run();
   const std::string before = calls();
-  EXPECT_EQ(look()[0].todo, Todo::nothing);
+  EXPECT_EQ(look()[0].action, Action::nothing);
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(calls(), before);
 }
@@ -67,10 +67,10 @@ TEST_F(Studied, ScoresAnewWhenTheEvaluationChanges) {
   trainer(kNonfinite);
   run();
   plan_.evaluate.beam = 3;
-  EXPECT_NE(look()[0].todo, Todo::nothing);
+  EXPECT_NE(look()[0].action, Action::nothing);
   plan_.evaluate.beam = 5;
   plan_.jobs = 2;  // has no influence
-  EXPECT_EQ(look()[0].todo, Todo::nothing);
+  EXPECT_EQ(look()[0].action, Action::nothing);
 }
 
 TEST_F(Studied, ResumesWhatWasInterrupted) {
@@ -80,10 +80,10 @@ TEST_F(Studied, ResumesWhatWasInterrupted) {
   replace_file(run_directory(options_.output, cell) / train::kRunConfig,
                to_toml(train::resolve(cell.config)));
   const auto work = look();
-  EXPECT_EQ(work[0].todo, Todo::resume);
+  EXPECT_EQ(work[0].action, Action::resume);
   EXPECT_EQ(work[0].done, 0.5);  // of 60 updates
   EXPECT_EQ(work[0].command.back(), "--resume");
-  EXPECT_EQ(work[1].todo, Todo::start);
+  EXPECT_EQ(work[1].action, Action::start);
 }
 
 TEST_F(Studied, OneFailureLeavesTheOthersAlone) {
@@ -122,7 +122,7 @@ TEST_F(Studied, RunsSideBySide) {
 TEST_F(Studied, ProgressCountsWhatWasThereBefore) {
   trainer(kNonfinite);
   auto work = look();
-  work[0].todo = Todo::nothing;
+  work[0].action = Action::nothing;
   work[0].done = 1;
   work[1].done = 0.5;
   double now = 0;
