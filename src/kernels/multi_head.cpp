@@ -26,17 +26,26 @@ struct View {
   int64_t row, column;
 };
 
+// A small matrix whose rows are read or written in whole vectors.
+template <class T>
+struct Rows {
+  T* data;
+  int64_t stride;
+};
+
 // Rows [i, i + kRows) of c = a b, kVectors vectors wide from column j on.
 template <int kRows, int kVectors>
-HWY_INLINE void tile(View a, int64_t i, const float* b, int64_t width, int64_t j, int64_t inner,
-                     float* c) {
+HWY_INLINE void tile(View a, int64_t i, Rows<const float> b, int64_t j, int64_t inner,
+                     Rows<float> c) {
   Floats sum[kRows][kVectors];
   for (auto& row : sum) {
     for (auto& vector : row) vector = hn::Zero(kFloats);
   }
   for (int64_t k = 0; k < inner; ++k) {
     Floats bk[kVectors];
-    for (int v = 0; v < kVectors; ++v) bk[v] = hn::LoadU(kFloats, b + k * width + j + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      bk[v] = hn::LoadU(kFloats, b.data + k * b.stride + j + v * kLanes);
+    }
     for (int r = 0; r < kRows; ++r) {
       const Floats ak = hn::Set(kFloats, a.data[(i + r) * a.row + k * a.column]);
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(ak, bk[v], sum[r][v]);
@@ -44,53 +53,45 @@ HWY_INLINE void tile(View a, int64_t i, const float* b, int64_t width, int64_t j
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
-      hn::StoreU(sum[r][v], kFloats, c + (i + r) * width + j + v * kLanes);
+      hn::StoreU(sum[r][v], kFloats, c.data + (i + r) * c.stride + j + v * kLanes);
     }
   }
 }
 
 template <int kVectors>
-HWY_INLINE void columns(View a, const float* b, int64_t rows, int64_t width, int64_t j,
-                        int64_t inner, float* c) {
+HWY_INLINE void columns(View a, Rows<const float> b, int64_t rows, int64_t j, int64_t inner,
+                        Rows<float> c) {
   int64_t i = 0;
-  for (; i + 4 <= rows; i += 4) tile<4, kVectors>(a, i, b, width, j, inner, c);
-  for (; i < rows; ++i) tile<1, kVectors>(a, i, b, width, j, inner, c);
+  for (; i + 4 <= rows; i += 4) tile<4, kVectors>(a, i, b, j, inner, c);
+  for (; i < rows; ++i) tile<1, kVectors>(a, i, b, j, inner, c);
 }
 
-// c [rows, width] = a [rows, inner] b [inner, width]; b and c have rows of `width`, a multiple of
-// kLanes. Matrices of a few dozen rows: they lie in the first cache, so nothing is packed.
-void small_product(View a, const float* b, int64_t rows, int64_t width, int64_t inner, float* c) {
+// c [rows, width] = a [rows, inner] b [inner, width]; width is a multiple of kLanes. Matrices of a
+// few dozen rows: they lie in the first cache, so nothing is packed.
+void small_product(View a, Rows<const float> b, int64_t rows, int64_t width, int64_t inner,
+                   Rows<float> c) {
   int64_t j = 0;
-  for (; j + 4 * kLanes <= width; j += 4 * kLanes) columns<4>(a, b, rows, width, j, inner, c);
-  for (; j + 2 * kLanes <= width; j += 2 * kLanes) columns<2>(a, b, rows, width, j, inner, c);
-  for (; j < width; j += kLanes) columns<1>(a, b, rows, width, j, inner, c);
+  for (; j + 4 * kLanes <= width; j += 4 * kLanes) columns<4>(a, b, rows, j, inner, c);
+  for (; j + 2 * kLanes <= width; j += 2 * kLanes) columns<2>(a, b, rows, j, inner, c);
+  for (; j < width; j += kLanes) columns<1>(a, b, rows, j, inner, c);
 }
 
-// One head of one sentence's rows, copied to rows of `width` >= columns, filled up with zeros.
-void gather(const Matrix<const float>& from, int64_t row, int64_t rows, int64_t column,
-            int64_t columns, int64_t width, float* to) {
-  for (int64_t i = 0; i < rows; ++i, to += width) {
-    const float* source = from.data + (row + i) * from.stride + column;
-    std::copy_n(source, columns, to);
-    std::fill(to + columns, to + width, 0.0F);
-  }
-}
-
-// The same, transposed: to [columns, width].
-void gather_transposed(const Matrix<const float>& from, int64_t row, int64_t rows, int64_t column,
-                       int64_t columns, int64_t width, float* to) {
-  for (int64_t j = 0; j < columns; ++j) {
-    for (int64_t i = 0; i < rows; ++i) {
-      to[j * width + i] = from.data[(row + i) * from.stride + column + j];
+// to [columns, width] = the transpose of from [rows, columns], filled up with zeros.
+void transpose(View from, int64_t rows, int64_t columns, int64_t width, float* to) {
+  const hn::Full128<float> four;
+  for (int64_t j = 0; j < columns; j += 4) {
+    int64_t i = 0;
+    for (; j + 4 <= columns && i + 4 <= rows; i += 4) {
+      const float* block = from.data + i * from.row + j;
+      const auto row = [&](int64_t r) HWY_ATTR { return hn::LoadU(four, block + r * from.row); };
+      transpose_four(four, row(0), row(1), row(2), row(3), [&](auto v, int64_t c) HWY_ATTR {
+        hn::StoreU(v, four, to + (j + c) * width + i);
+      });
     }
-    std::fill(to + j * width + rows, to + (j + 1) * width, 0.0F);
-  }
-}
-
-void scatter(const float* from, int64_t width, const Matrix<float>& to, int64_t row, int64_t rows,
-             int64_t column, int64_t columns) {
-  for (int64_t i = 0; i < rows; ++i) {
-    std::copy_n(from + i * width, columns, to.data + (row + i) * to.stride + column);
+    for (int64_t c = j; c < std::min(j + 4, columns); ++c) {
+      for (int64_t r = i; r < rows; ++r) to[c * width + r] = from.data[r * from.row + c];
+      std::fill(to + c * width + rows, to + (c + 1) * width, 0.0F);
+    }
   }
 }
 
@@ -105,17 +106,16 @@ class Head {
         nk_(p.key_offsets[s + 1] - k_row_),
         keys_(padded(nk_)),
         width_(padded(p.head_width)) {
-    const int64_t rows = std::max(longest_query, longest_key);
-    const int64_t head = rows * width_;
+    const int64_t head = std::max(longest_query, longest_key) * width_;
     const int64_t transposed = p.head_width * padded(longest_key);
-    const int64_t square = longest_query * padded(longest_key);
-    float* at = thread_scratch(7 * head + 2 * transposed + 4 * square);
+    const int64_t square = longest_query * padded(longest_key) + kLanes;
+    float* at = thread_scratch(4 * head + 2 * transposed + 4 * square);
     const auto take = [&at](int64_t count) {
       float* taken = at;
       at += count;
       return taken;
     };
-    for (float** m : {&q_, &k_, &v_, &dout_, &dq_, &dk_, &dv_}) *m = take(head);
+    for (float** m : {&q_copy_, &kv_copy_, &dout_copy_, &result_}) *m = take(head);
     for (float** m : {&kt_, &vt_}) *m = take(transposed);
     for (float** m : {&p_matrix_, &dropped_, &factors_, &ds_}) *m = take(square);
   }
@@ -123,39 +123,71 @@ class Head {
   // drop(P) V for head h; `element` is the number of the head's first element of P.
   void forward(int64_t h, int64_t element, const Matrix<float>& out, float* log_sums) {
     const int64_t column = h * p_.head_width;
-    gather(p_.q, q_row_, nq_, column, p_.head_width, width_, q_);
-    gather_transposed(p_.k, k_row_, nk_, column, p_.head_width, keys_, kt_);
-    gather(p_.v, k_row_, nk_, column, p_.head_width, width_, v_);
-    small_product({q_, width_, 1}, kt_, nq_, keys_, p_.head_width, p_matrix_);
+    transpose(view(p_.k, k_row_, column), nk_, p_.head_width, keys_, kt_);
+    const Rows v = rows(p_.v, k_row_, nk_, column, kv_copy_);
+    scores(view(p_.q, q_row_, column), kt_, p_matrix_);
     for (int64_t i = 0; i < nq_; ++i) log_sums[(q_row_ + i) * p_.heads + h] = softmax(i);
     drop(element);
-    small_product({dropped_, keys_, 1}, v_, nq_, width_, nk_, dq_);
-    scatter(dq_, width_, out, q_row_, nq_, column, p_.head_width);
+    product({dropped_, keys_, 1}, v, nq_, nk_, out, q_row_, column);
   }
 
   void backward(int64_t h, int64_t element, const MultiHeadGradient& g) {
     const int64_t column = h * p_.head_width;
-    gather(p_.q, q_row_, nq_, column, p_.head_width, width_, q_);
-    gather(p_.k, k_row_, nk_, column, p_.head_width, width_, k_);
-    gather_transposed(p_.k, k_row_, nk_, column, p_.head_width, keys_, kt_);
-    gather_transposed(p_.v, k_row_, nk_, column, p_.head_width, keys_, vt_);
-    gather(g.dout, q_row_, nq_, column, p_.head_width, width_, dout_);
-    small_product({q_, width_, 1}, kt_, nq_, keys_, p_.head_width, p_matrix_);
+    transpose(view(p_.k, k_row_, column), nk_, p_.head_width, keys_, kt_);
+    transpose(view(p_.v, k_row_, column), nk_, p_.head_width, keys_, vt_);
+    const Rows q = rows(p_.q, q_row_, nq_, column, q_copy_);
+    const Rows k = rows(p_.k, k_row_, nk_, column, kv_copy_);
+    const Rows dout = rows(g.dout, q_row_, nq_, column, dout_copy_);
+    scores(view(p_.q, q_row_, column), kt_, p_matrix_);
     for (int64_t i = 0; i < nq_; ++i) exponentiate(i, g.log_sums[(q_row_ + i) * p_.heads + h]);
     drop(element);
-    small_product({dout_, width_, 1}, vt_, nq_, keys_, p_.head_width, ds_);
+    scores(view(g.dout, q_row_, column), vt_, ds_);
     for (int64_t i = 0; i < nq_; ++i) softmax_gradient(i);
-    small_product({dropped_, 1, keys_}, dout_, nk_, width_, nq_, dv_);
-    small_product({ds_, keys_, 1}, k_, nq_, width_, nk_, dq_);
-    small_product({ds_, 1, keys_}, q_, nk_, width_, nq_, dk_);
-    scatter(dq_, width_, g.dq, q_row_, nq_, column, p_.head_width);
-    scatter(dk_, width_, g.dk, k_row_, nk_, column, p_.head_width);
-    scatter(dv_, width_, g.dv, k_row_, nk_, column, p_.head_width);
+    product({dropped_, 1, keys_}, dout, nk_, nq_, g.dv, k_row_, column);
+    product({ds_, keys_, 1}, k, nq_, nk_, g.dq, q_row_, column);
+    product({ds_, 1, keys_}, q, nk_, nq_, g.dk, k_row_, column);
   }
 
   int64_t elements() const { return nq_ * nk_; }
 
  private:
+  // Rows from `row` on of the head whose first column is `column`.
+  static View view(const Matrix<const float>& m, int64_t row, int64_t column) {
+    return {m.data + row * m.stride + column, m.stride, 1};
+  }
+
+  // The same in whole vectors: where they lie if the head's width allows, else in `copy`, filled
+  // up with zeros.
+  Rows<const float> rows(const Matrix<const float>& m, int64_t row, int64_t count, int64_t column,
+                         float* copy) const {
+    const float* from = m.data + row * m.stride + column;
+    if (width_ == p_.head_width) return {from, m.stride};
+    for (int64_t i = 0; i < count; ++i) {
+      float* to = copy + i * width_;
+      std::fill(std::copy_n(from + i * m.stride, p_.head_width, to), to + width_, 0.0F);
+    }
+    return {copy, width_};
+  }
+
+  // to [nq, keys] = a [nq, head width] transposed.
+  void scores(View a, const float* transposed, float* to) const {
+    small_product(a, {transposed, keys_}, nq_, keys_, p_.head_width, {to, keys_});
+  }
+
+  // Rows from `row` on of the head's columns of `to` = a [count, inner] b.
+  void product(View a, Rows<const float> b, int64_t count, int64_t inner, const Matrix<float>& to,
+               int64_t row, int64_t column) const {
+    float* out = to.data + row * to.stride + column;
+    if (width_ == p_.head_width) {
+      small_product(a, b, count, width_, inner, {out, to.stride});
+      return;
+    }
+    small_product(a, b, count, width_, inner, {result_, width_});
+    for (int64_t i = 0; i < count; ++i) {
+      std::copy_n(result_ + i * width_, p_.head_width, out + i * to.stride);
+    }
+  }
+
   int64_t visible(int64_t i) const { return p_.causal ? std::min(i + 1, nk_) : nk_; }
 
   // Row i of the scores becomes probabilities; 0 beyond what the query sees. Returns the logarithm
@@ -163,9 +195,12 @@ class Head {
   float softmax(int64_t i) {
     float* row = p_matrix_ + i * keys_;
     const int64_t n = visible(i);
-    float most = -std::numeric_limits<float>::infinity();
-    for (int64_t j = 0; j < n; ++j) most = std::max(most, row[j]);
     std::fill(row + n, row + keys_, -std::numeric_limits<float>::infinity());
+    Floats highest = hn::Set(kFloats, -std::numeric_limits<float>::infinity());
+    for (int64_t j = 0; j < keys_; j += kLanes) {
+      highest = hn::Max(highest, hn::LoadU(kFloats, row + j));
+    }
+    const float most = hn::GetLane(hn::MaxOfLanes(kFloats, highest));
     Floats sum = hn::Zero(kFloats);
     for (int64_t j = 0; j < keys_; j += kLanes) {
       const auto x = hn::Mul(hn::Sub(hn::LoadU(kFloats, row + j), hn::Set(kFloats, most)),
@@ -194,21 +229,21 @@ class Head {
     }
   }
 
-  // dropped = P * factors, both with rows of keys_.
+  // dropped = P * factors. The factors' rows are nk_ long: what a vector reads beyond them meets
+  // zeros of P.
   void drop(int64_t element) {
-    if (!p_.dropout.on()) {
-      std::copy_n(p_matrix_, nq_ * keys_, dropped_);
-      std::fill_n(factors_, nq_ * keys_, 1.0F);
-      return;
+    if (p_.dropout.on()) {
+      dropout_factors(p_.dropout, element, nq_ * nk_, factors_);
+    } else {
+      std::fill_n(factors_, nq_ * nk_, 1.0F);
     }
+    std::fill_n(factors_ + nq_ * nk_, kLanes, 0.0F);
     for (int64_t i = 0; i < nq_; ++i) {
-      float* factors = factors_ + i * keys_;
-      dropout_factors(p_.dropout, element + i * nk_, nk_, factors);
-      std::fill(factors + nk_, factors + keys_, 0.0F);
+      const float *factors = factors_ + i * nk_, *probability = p_matrix_ + i * keys_;
       for (int64_t j = 0; j < keys_; j += kLanes) {
-        hn::StoreU(
-            hn::Mul(hn::LoadU(kFloats, factors + j), hn::LoadU(kFloats, p_matrix_ + i * keys_ + j)),
-            kFloats, dropped_ + i * keys_ + j);
+        const auto factor = hn::LoadU(kFloats, factors + j);
+        hn::StoreU(hn::Mul(factor, hn::LoadU(kFloats, probability + j)), kFloats,
+                   dropped_ + i * keys_ + j);
       }
     }
   }
@@ -217,7 +252,7 @@ class Head {
   // dS_j = scale P_j (dP_j - sum_k dP_k P_k), dP = factors * d drop(P).
   void softmax_gradient(int64_t i) {
     float* ds = ds_ + i * keys_;
-    const float *probability = p_matrix_ + i * keys_, *factors = factors_ + i * keys_;
+    const float *probability = p_matrix_ + i * keys_, *factors = factors_ + i * nk_;
     Floats sum = hn::Zero(kFloats);
     for (int64_t j = 0; j < keys_; j += kLanes) {
       const auto dp = hn::Mul(hn::LoadU(kFloats, ds + j), hn::LoadU(kFloats, factors + j));
@@ -235,7 +270,7 @@ class Head {
   int64_t q_row_, k_row_;  // where the sentence begins
   int64_t nq_, nk_;
   int64_t keys_, width_;  // nk_ and the head's width, padded to whole vectors
-  float *q_, *k_, *v_, *dout_, *dq_, *dk_, *dv_;
+  float *q_copy_, *kv_copy_, *dout_copy_, *result_;  // rows of width_, where that is needed
   float *kt_, *vt_;
   float *p_matrix_, *dropped_, *factors_, *ds_;
 };

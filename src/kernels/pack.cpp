@@ -34,25 +34,12 @@ namespace {
 const hn::Full128<uint32_t> kFourWords;
 
 // Four words of four rows.
-HWY_INLINE void transpose_four(const std::byte* const* rows, int64_t j, uint32_t* to) {
-  const hn::Full128<uint64_t> pairs;
+HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, uint32_t* to) {
   const auto row = [&](int o) HWY_ATTR {
     return hn::LoadU(kFourWords, reinterpret_cast<const uint32_t*>(rows[o]) + j);
   };
-  const auto both = [&](auto a, auto b) HWY_ATTR {
-    return hn::BitCast(pairs, hn::InterleaveLower(kFourWords, a, b));
-  };
-  const auto upper = [&](auto a, auto b) HWY_ATTR {
-    return hn::BitCast(pairs, hn::InterleaveUpper(kFourWords, a, b));
-  };
-  const auto store = [&](auto v, int64_t i) HWY_ATTR {
-    hn::Store(hn::BitCast(kFourWords, v), kFourWords, to + i * kPanel);
-  };
-  const auto a = row(0), b = row(1), c = row(2), d = row(3);
-  store(hn::InterleaveLower(pairs, both(a, b), both(c, d)), 0);
-  store(hn::InterleaveUpper(pairs, both(a, b), both(c, d)), 1);
-  store(hn::InterleaveLower(pairs, upper(a, b), upper(c, d)), 2);
-  store(hn::InterleaveUpper(pairs, upper(a, b), upper(c, d)), 3);
+  transpose_four(kFourWords, row(0), row(1), row(2), row(3),
+                 [&](auto v, int64_t i) HWY_ATTR { hn::Store(v, kFourWords, to + i * kPanel); });
 }
 
 }  // namespace
@@ -64,7 +51,7 @@ void transpose_words(const std::byte* const* rows, int64_t depth, uint32_t* to) 
   for (int64_t begin = 0; begin < whole; begin += kWords) {
     const int64_t end = std::min(whole, begin + kWords);
     for (int o = 0; o < kPanel; o += 4) {
-      for (int64_t j = begin; j < end; j += 4) transpose_four(rows + o, j, to + j * kPanel + o);
+      for (int64_t j = begin; j < end; j += 4) transpose_block(rows + o, j, to + j * kPanel + o);
     }
   }
   for (int64_t j = whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);

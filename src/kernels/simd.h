@@ -65,6 +65,21 @@ HWY_INLINE float sum_over(int64_t count, const Body& body) {
   return total(sum) + rest;
 }
 
+// The transpose of four rows of four: store(column, number).
+template <class D, class V = hn::Vec<D>, class Store>
+HWY_INLINE void transpose_four(D d, V a, V b, V c, V e, const Store& store) {
+  const hn::Repartition<uint64_t, D> pairs;
+  const auto lower = [&](V x, V y)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveLower(d, x, y)); };
+  const auto upper = [&](V x, V y)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveUpper(d, x, y)); };
+  const auto ab = lower(a, b), ce = lower(c, e), ab_upper = upper(a, b), ce_upper = upper(c, e);
+  store(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)), 0);
+  store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)), 1);
+  store(hn::BitCast(d, hn::InterleaveLower(pairs, ab_upper, ce_upper)), 2);
+  store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_upper, ce_upper)), 3);
+}
+
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
