@@ -8,7 +8,6 @@ every batch, one update for all (synchronous). Prints the median speed, every up
 seconds and the process's peak memory.
 """
 
-import argparse
 import random
 import re
 import resource
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import train_options
 
 COMMAND = """--type transformer --task transformer-base --dim-emb {width} --transformer-dim-ffn {inner}
  --transformer-heads {heads} --enc-depth {layers} --dec-depth {layers} --tied-embeddings-all
@@ -34,24 +35,6 @@ BLOCKS = {"post-ln": dict(postprocess="dan", preprocess="d", top="d"),
 UPDATE = re.compile(r"Up\. \d+ : .*Time ([0-9.]+)s")
 
 
-def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scheme", choices=list(BLOCKS), default="post-ln")
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--inner", type=int, default=1024)
-    parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--vocabulary", type=int, default=10000)
-    parser.add_argument("--dropout", type=float, default=0.3)
-    parser.add_argument("--attention-dropout", type=float, default=0.1)
-    parser.add_argument("--activation-dropout", type=float, default=0.1)
-    parser.add_argument("--sentences", type=int, default=170)
-    parser.add_argument("--length", type=int, default=24)
-    parser.add_argument("--updates", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    return parser.parse_args()
-
-
 def write_corpus(directory, o):
     """Sentences of o.length - 1 words: Marian adds the end of the sentence."""
     words = [f"w{i}" for i in range(o.vocabulary - 2)]
@@ -64,7 +47,7 @@ def write_corpus(directory, o):
 
 
 def main():
-    o = options()
+    o = train_options.parser(__doc__.splitlines()[0], list(BLOCKS), "post-ln").parse_args()
     with tempfile.TemporaryDirectory() as name:
         write_corpus(Path(name), o)
         values = {**vars(o), **BLOCKS[o.scheme], "directory": name, "updates": o.updates + 2}

@@ -8,7 +8,6 @@ the median speed, every update's seconds and the process's peak memory. Runs wit
 2.x; --compile and --fused-adam need 2.x.
 """
 
-import argparse
 import math
 import resource
 import statistics
@@ -17,6 +16,8 @@ import time
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+import train_options
 
 
 class Residual(nn.Module):
@@ -110,20 +111,7 @@ def smoothed_loss(logits, target, epsilon):
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scheme", choices=["post-ln", "resi-dual"], default="resi-dual")
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--inner", type=int, default=1024)
-    parser.add_argument("--heads", type=int, default=4)
-    parser.add_argument("--vocabulary", type=int, default=10000)
-    parser.add_argument("--dropout", type=float, default=0.3)
-    parser.add_argument("--attention-dropout", type=float, default=0.1)
-    parser.add_argument("--activation-dropout", type=float, default=0.1)
-    parser.add_argument("--sentences", type=int, default=170)
-    parser.add_argument("--length", type=int, default=24)
-    parser.add_argument("--updates", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = train_options.parser(__doc__.splitlines()[0], ["post-ln", "resi-dual"], "resi-dual")
     parser.add_argument("--fused-adam", action="store_true")
     parser.add_argument("--compile", action="store_true")
     return parser.parse_args()
