@@ -19,7 +19,8 @@ HWY_INLINE Floats load(const hwy::float16_t* w) {
 
 // Rows [row, row + kRows) by columns [column, column + kTileWidth) of y.
 template <int kRows, class Weight>
-HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column) {
+HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
+                             const Ahead& ahead) {
   const Weight* w =
       static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel + column % kPanel;
   const float* x = p.x + row * p.x_stride;
@@ -30,6 +31,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
     for (int r = 0; r < kRows; ++r) sum[r][v] = bias;
   }
   for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
+    ahead.fetch(k);
     Floats weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load(w + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
@@ -42,9 +44,12 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
 
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
-  over_tiles<kTileRows>(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
-    float_tile<decltype(rows)::value, Weight>(m, p, row, column);
-  });
+  const int64_t x_bytes = m.in * int64_t{sizeof(float)};
+  const int64_t panel_bytes = int64_t{m.in} * kPanel * sizeof(Weight);
+  over_tiles<kTileRows>(m, p, x_bytes, panel_bytes,
+                        [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+                          float_tile<decltype(rows)::value, Weight>(m, p, row, column, ahead);
+                        });
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ struct Quantized {
 
 template <int kRows>
 HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
-                            int64_t column) {
+                            int64_t column, const Ahead& ahead) {
   const int8_t* w = static_cast<const int8_t*>(m.weights) +
                     (column / kPanel * q.depth * kPanel + column % kPanel) * kGroup;
   const auto word = [&](int r, int64_t k) HWY_ATTR {
@@ -143,6 +143,7 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
     for (int r = 0; r < kRows; ++r) sum[r][v] = first;
   }
   for (int64_t k = 0; k < q.depth; ++k, w += kPanel * kGroup) {
+    ahead.fetch(k);
     Ints weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load_weights(w + v * kLanes * kGroup);
     for (int r = 0; r < kRows; ++r) {
@@ -171,9 +172,11 @@ void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
                                reinterpret_cast<Element*>(scratch + row * depth * kWord));
   }
   const Quantized q = {.words = scratch, .scales = scales, .depth = depth};
-  over_tiles<kInt8Rows>(m, p, [&](auto rows, int64_t row, int64_t column) HWY_ATTR {
-    int8_tile<decltype(rows)::value>(m, p, q, row, column);
-  });
+  const int64_t panel_bytes = depth * kPanel * kGroup;
+  over_tiles<kInt8Rows>(m, p, depth * kWord, panel_bytes,
+                        [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+                          int8_tile<decltype(rows)::value>(m, p, q, row, column, ahead);
+                        });
 }
 
 }  // namespace residual::kernels::HWY_NAMESPACE

@@ -29,8 +29,21 @@ constexpr int kTileVectors = 4;
 constexpr int64_t kTileWidth = kTileVectors * kLanes;
 // Sums fill the registers: 24 of 32, or 12 of 16.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 6 : 3;
-// Rows that are finished before the next ones are begun: few enough that y's pages stay in the TLB.
-constexpr int64_t kRowBlock = 48;
+// Rows of x that are finished before the next ones are begun take about this much: beside two
+// panels of weights they stay in the second-level cache.
+constexpr int64_t kBlockBytes = 384 << 10;
+
+// The part of the next panel's weights that a tile fetches into the second-level cache while it
+// multiplies with this panel's.
+struct Ahead {
+  const std::byte* weights;
+  int64_t lines;
+
+  // REQUIRES: called with every k below `lines`.
+  HWY_INLINE void fetch(int64_t k) const {
+    if (k < lines) __builtin_prefetch(weights + k * int64_t{kCacheLine}, 0, 2);
+  }
+};
 
 // A tile of y. `columns` may be fewer than its vectors hold: the rest is padding of the weights.
 template <int kRows>
@@ -98,28 +111,40 @@ class Tile {
 template <int kRows>
 using Rows = std::integral_constant<int, kRows>;
 
-// Calls tile(Rows<rows>(), row, column). REQUIRES: 1 <= rows <= kRows.
+// Calls tile(Rows<rows>(), row, column, ahead). REQUIRES: 1 <= rows <= kRows.
 template <int kRows, class Call>
-HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Call& tile) {
+HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Ahead& ahead,
+                          const Call& tile) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return call_tile<kRows - 1>(rows, row, column, tile);
+    if (rows < kRows) return call_tile<kRows - 1>(rows, row, column, ahead, tile);
   }
-  tile(Rows<kRows>(), row, column);
+  tile(Rows<kRows>(), row, column, ahead);
 }
 
-// Calls tile(Rows<n>(), row, column), n <= kMostRows, for all tiles of a product. The tiles of a
-// row block are as equal as can be: a tile of one or two rows would wait for its weights.
+// Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product whose rows
+// of x and panels of weights have that many bytes. The tiles of a row block are as equal as can be:
+// a tile of one or two rows would wait for its weights.
 template <int kMostRows, class Call>
-HWY_INLINE void over_tiles(const Panels& m, const Product& p, const Call& tile) {
+HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, int64_t panel_bytes,
+                           const Call& tile) {
+  const int64_t row_block = std::max<int64_t>(kBlockBytes / x_bytes / kMostRows, 1) * kMostRows;
   const int64_t last_column = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
-  for (int64_t block = 0; block < p.rows; block += kRowBlock) {
-    const int64_t last_row = std::min(p.rows, block + kRowBlock);
+  for (int64_t block = 0; block < p.rows; block += row_block) {
+    const int64_t last_row = std::min(p.rows, block + row_block);
+    const int64_t tiles = (last_row - block + kMostRows - 1) / kMostRows;
     for (int64_t column = int64_t{kPanel} * p.first_panel; column < last_column;
          column += kTileWidth) {
+      const int64_t panel = column / kPanel;
+      int64_t lines = panel_bytes / (tiles * (kPanel / kTileWidth) * int64_t{kCacheLine});
+      if (tiles < 4 || panel + 1 >= p.last_panel) lines = 0;
+      Ahead ahead = {static_cast<const std::byte*>(m.weights) + (panel + 1) * panel_bytes +
+                         panel_bytes * (column % kPanel) / kPanel,
+                     lines};
       for (int64_t row = block; row < last_row;) {
-        const int64_t left = last_row - row, tiles = (left + kMostRows - 1) / kMostRows;
-        const int64_t rows = (left + tiles - 1) / tiles;
-        call_tile<kMostRows>(rows, row, column, tile);
+        const int64_t left = last_row - row, count = (left + kMostRows - 1) / kMostRows;
+        const int64_t rows = (left + count - 1) / count;
+        call_tile<kMostRows>(rows, row, column, ahead, tile);
+        ahead.weights += lines * int64_t{kCacheLine};
         row += rows;
       }
     }

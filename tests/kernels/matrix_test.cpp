@@ -111,6 +111,21 @@ TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {
   }
 }
 
+// Rows of x go by blocks that fit a cache: with so many inputs there are several.
+TEST_P(Matrix, ARowDoesNotDependOnItsBlock) {
+  const Problem all{65, 9000, 45};
+  for (const Precision precision : kPrecisions) {
+    const PackedMatrix matrix = all.pack(precision);
+    const std::vector<float> together = all.multiply(matrix);
+    for (const int64_t row : {0, 5, 6, 20, 21, 41, 42, 44}) {
+      std::vector<float> y(all.out);
+      matrix.multiply({.x = all.x.data() + row * all.in, .rows = 1, .y = y.data()});
+      ASSERT_TRUE(std::equal(y.begin(), y.end(), together.begin() + row * all.out))
+          << "row " << row << ", precision " << static_cast<int>(precision);
+    }
+  }
+}
+
 TEST_P(Matrix, PanelsByTwoThreadsAreThePanelsOfOne) {
   const Problem problem{300, 70, 14};
   for (const Precision precision : kPrecisions) {
