@@ -41,12 +41,12 @@ Rows RowArithmetic::Norm::add(const Rows& x, Rows f) const {
   return y;
 }
 
-std::tuple<Rows, Rows> RowArithmetic::Norm::add_both(const Rows& x, const Rows& d, Rows f,
+std::tuple<Rows, Rows> RowArithmetic::Norm::add_both(const Rows& x, Rows d, Rows f,
                                                      double eta) const {
-  const float* addend = f.data();
+  const float *addend = f.data(), *dual = d.data();
   Rows y = over(f);
-  Rows sum = d.like();
-  kernels::add_both(norm_, x.data(), d.data(), addend, static_cast<float>(eta), x.rows(), x.width(),
+  Rows sum = over(d);
+  kernels::add_both(norm_, x.data(), dual, addend, static_cast<float>(eta), x.rows(), x.width(),
                     y.data(), sum.data());
   return {std::move(y), std::move(sum)};
 }

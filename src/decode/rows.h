@@ -96,9 +96,9 @@ class RowArithmetic {
     explicit Norm(const kernels::Norm& norm) : norm_(norm) {}
 
     Rows operator()(const Rows& x) const;
-    // f's buffer becomes the result's if nobody else holds it.
+    // f's buffer becomes the result's if nobody else holds it; so does d's.
     Rows add(const Rows& x, Rows f) const;
-    std::tuple<Rows, Rows> add_both(const Rows& x, const Rows& d, Rows f, double eta) const;
+    std::tuple<Rows, Rows> add_both(const Rows& x, Rows d, Rows f, double eta) const;
 
    private:
     kernels::Norm norm_;

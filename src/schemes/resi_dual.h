@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "schemes/options.h"
@@ -32,7 +33,9 @@ class ResiDual final : public Scheme<A> {
 
   Tensor forward(Tensor x, const Blocks<A>& f) const override {
     Tensor d = scale(x, start_);
-    for (int k = 0; k < f.size(); ++k) std::tie(x, d) = norm_[k].add_both(x, d, f(k, x), eta_);
+    for (int k = 0; k < f.size(); ++k) {
+      std::tie(x, d) = norm_[k].add_both(x, std::move(d), f(k, x), eta_);
+    }
     return add(dual_norm_(d), output_scale_, x);
   }
 
