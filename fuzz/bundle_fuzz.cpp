@@ -1,4 +1,4 @@
-// Any bytes as a model in one file: an Error, or a model whose weights and text files load.
+// Any bytes as a model in one file: an Error, or a model that translates.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,10 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FileSystem::real().write(file, "bundle", fuzz::text(data, size));
   fuzz::allowing_errors([&] {
     const auto path = fs::path("/proc/self/fd") / std::to_string(file);
-    const std::vector<std::shared_ptr<const model::Directory>> models = {
-        std::make_shared<model::Directory>(model::Directory::open(path))};
-    decode::TextTools::of(models, {});
-    decode::load_weights(models[0], decode::Precision::float32);
+    decode::TranslatorOptions options;
+    options.crew.threads = 1;
+    options.search.max_length_factor = 0;
+    options.search.max_length_offset = 2;
+    const std::vector<std::string> lines = {"a b"};
+    decode::Translator({path}, options).translate(lines);
   });
   ::close(file);
   return 0;

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "kernels/matrix.h"
 #include "model/fairseq.h"
-#include "model/parameters.h"
 
 namespace residual::model {
 namespace {
@@ -65,6 +64,11 @@ ExportedTensors int8_tensors(const Directory& model) {
   return out;
 }
 
+bool is_packed(const Parameter& p, const Config& c) {
+  const bool is_looked_up = p.name == source_embedding(c) || p.name == target_embedding(c);
+  return p.shape.size() == 2 && (!is_looked_up || p.name == output_embedding(c));
+}
+
 ExportedTensors packed_tensors(const Directory& model) {
   const Config& config = model.description().model;
   ExportedTensors out;
@@ -72,10 +76,7 @@ ExportedTensors packed_tensors(const Directory& model) {
     const TensorView& tensor = model.parameter(p.name);
     require(tensor.dtype != Dtype::i8, "{}: is int8; only float32 matrices are packed",
             model.path().string());
-    const bool is_lookup =
-        p.name != output_embedding(config) &&
-        (p.name == source_embedding(config) || p.name == target_embedding(config));
-    if (p.shape.size() != 2 || is_lookup) {
+    if (!is_packed(p, config)) {
       copy_tensor(tensor, out);
       continue;
     }

@@ -55,6 +55,22 @@ TEST(Directory, GivesBackWhatWasWrittenForEveryScheme) {
   }
 }
 
+// Looking up reads rows, which panels do not have.
+TEST(Directory, RefusesPanelsOfAMatrixThatIsOnlyLookedUp) {
+  const TemporaryDirectory directory;
+  Config config = test::small_config();
+  config.sharing = Sharing::target;
+  const Description description = test::small_description(directory / "text", config);
+  test::Weights weights(config);
+  const std::string panels(size_t{4} * 64 * config.width, '\0');
+  for (auto& tensor : weights.tensors()) {
+    if (tensor.name != kSourceEmbedding) continue;
+    tensor = {tensor.name + kPanels, Dtype::f32, {1, config.width, 64}, panels};
+  }
+  write_directory(directory / "m", description, weights.tensors(), directory / "text");
+  EXPECT_THAT(opening(directory / "m"), HasSubstr("has no tensor source_embedding.weight"));
+}
+
 TEST(Directory, BringsItsVocabularyAndSegmentation) {
   const TemporaryDirectory directory;
   test::write_small_model(directory / "m", test::small_config());
