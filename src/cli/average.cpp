@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "cli/model_output.h"
 
 namespace residual::cli {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 struct Options {
   std::vector<fs::path> inputs;
   train::CheckpointChoice choice;
-  fs::path output;
+  ModelOutput output;
 };
 
 void add_choice_options(CLI::App& command, train::CheckpointChoice& choice) {
@@ -46,16 +47,13 @@ void add_average(CLI::App& root) {
       ->required()
       ->type_name("PATH")
       ->group("Input and output");
-  command
-      ->add_option("-o,--output", options->output,
-                   "model directory to make; one that is there gives way")
-      ->required()
-      ->type_name("DIR")
-      ->group("Input and output");
+  options->output.add_to(*command, "DIR", "Input and output");
   add_choice_options(*command, options->choice);
   command->callback([options] {
-    const auto made = train::average(options->inputs, options->choice, options->output);
-    fmt::print("{}: {}\n", options->output.string(), made.origin);
+    options->output.check();
+    const fs::path& output = options->output.path;
+    const auto made = train::average(options->inputs, options->choice, output);
+    fmt::print("{}: {}\n", output.string(), made.origin);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
+#include "cli/model_output.h"
 
 namespace residual::cli {
 namespace {
@@ -18,7 +19,8 @@ enum class Storage { as_it_is, int8, packed };
 enum class Form { model, bundle, fairseq, ctranslate2 };
 
 struct Options {
-  fs::path model, output;
+  fs::path model;
+  ModelOutput output;
   Form form = Form::model;
   Storage storage = Storage::as_it_is;
 };
@@ -30,10 +32,10 @@ void write_own_form(const Options& o, const model::Directory& model) {
   const model::ExportedTensors tensors = tensors_of(model);
   const model::Description& description = model.description();
   if (o.form == Form::bundle) {
-    model::write_bundle(o.output, description, tensors.list, model);
+    model::write_bundle(o.output.path, description, tensors.list, model);
     return;
   }
-  model::write_directory(o.output, description, tensors.list, [&](const fs::path& to) {
+  model::write_directory(o.output.path, description, tensors.list, [&](const fs::path& to) {
     for (const auto& file : model.text_files()) replace_file(to / file, model.read(file));
   });
 }
@@ -52,10 +54,12 @@ void run(const Options& o) {
           "--precision int8 is for ResiDual's own forms, as is packed; {}",
           o.form == Form::fairseq ? "fairseq has float only"
                                   : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
+  o.output.check();
+  const fs::path& output = o.output.path;
   if (own) write_own_form(o, model);
-  if (o.form == Form::fairseq) model::export_fairseq(model, o.output);
-  if (o.form == Form::ctranslate2) model::export_ctranslate2(model, o.output);
-  fmt::print("{}: {} bytes\n", o.output.string(), format_count(size_of(o.output)));
+  if (o.form == Form::fairseq) model::export_fairseq(model, output);
+  if (o.form == Form::ctranslate2) model::export_ctranslate2(model, output);
+  fmt::print("{}: {} bytes\n", output.string(), format_count(size_of(output)));
 }
 
 }  // namespace
@@ -74,12 +78,7 @@ void add_export(CLI::App& root) {
       ->required()
       ->type_name("PATH")
       ->group(group);
-  command
-      ->add_option("-o,--output", options->output,
-                   "what to make; an earlier export that is there gives way")
-      ->required()
-      ->type_name("PATH")
-      ->group(group);
+  options->output.add_to(*command, "PATH", group);
   add_choice<Form>(*command, "--to", options->form,
                    {{"model", Form::model},
                     {"bundle", Form::bundle},

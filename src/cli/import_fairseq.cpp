@@ -6,6 +6,7 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/model_output.h"
 #include "model/fairseq_import.h"
 #include "model/parameters.h"
 
@@ -14,7 +15,8 @@ namespace {
 
 struct Options {
   model::FairseqImport import;
-  fs::path output, codes, sentencepiece;
+  ModelOutput output;
+  fs::path codes, sentencepiece;
 };
 
 // The language in the name that fairseq gives a dictionary: dict.de.txt.
@@ -28,6 +30,7 @@ std::string language_of(const fs::path& dictionary, const char* side) {
 }
 
 void run(Options o) {
+  o.output.check();
   auto& import = o.import;
   if (import.target_dictionary.empty()) import.target_dictionary = import.source_dictionary;
   if (import.source_language.empty()) {
@@ -38,11 +41,11 @@ void run(Options o) {
   }
   import.segmentation.subwords = o.sentencepiece.empty() ? "bpe" : "sentencepiece";
   import.subword_model = o.sentencepiece.empty() ? o.codes : o.sentencepiece;
-  const auto made = model::import_fairseq(import, o.output);
+  const auto made = model::import_fairseq(import, o.output.path);
   fmt::print(
       "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} "
       "parameters\n",
-      o.output.string(), made.model.residual.name, made.directions[0].source,
+      o.output.path.string(), made.model.residual.name, made.directions[0].source,
       made.directions[0].target, made.model.encoder_layers, made.model.decoder_layers,
       made.model.width, format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
 }
@@ -134,12 +137,7 @@ void add_import_fairseq(CLI::App& root) {
       ->required()
       ->type_name("WEIGHTS.safetensors")
       ->group("Input and output");
-  command
-      ->add_option("-o,--output", options->output,
-                   "model directory to make; one that is there gives way")
-      ->required()
-      ->type_name("DIR")
-      ->group("Input and output");
+  options->output.add_to(*command, "DIR", "Input and output");
   add_architecture_options(*command, options->import.architecture);
   add_text_options(*command, *options);
   command->callback([options] { run(*options); });

@@ -50,6 +50,17 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
   return positions;
 }
 
+// In bytes, between spaces.
+size_t longest_word(std::string_view text) {
+  size_t longest = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
+    longest = std::max(longest, end - begin);
+    begin = end + 1;
+  }
+  return longest;
+}
+
 }  // namespace
 
 TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
@@ -107,6 +118,12 @@ class Translator::Reader {
   }
 
   std::shared_ptr<Line> line(const SourceLine& given, uint64_t number) {
+    // No text, and segmenting it would take longer than anybody means to wait.
+    constexpr size_t kLongestWord = 100'000;
+    const size_t word = given.text.size() <= kLongestWord ? 0 : longest_word(given.text);
+    require(word <= kLongestWord,
+            "line {}: has {} bytes without a space, more than {}; is it text?", number, word,
+            kLongestWord);
     auto line = std::make_shared<Line>();
     line->number = number;
     const size_t empty = t_.tools_.source_tag.empty() ? 1 : 2;

@@ -93,9 +93,22 @@ TEST_F(Export, SaysWhichFormsAModelCannotHave) {
   EXPECT_FALSE(fs::exists(path("x")));
 }
 
+TEST_F(Export, AnEarlierResultIsReplacedByForceOnly) {
+  for (const std::string form : {"model", "bundle", "fairseq"}) {
+    const std::string command = "residual export --model @post-ln --to " + form + " -o @" + form;
+    output(command);
+    expect_failure(command, 1, form + ": already exists; give another path, or --force");
+    output(command + " --force");
+  }
+  output("residual average @post-ln @post-ln -o @mean");
+  expect_failure("residual average @post-ln @post-ln -o @mean", 1, "mean: already exists");
+}
+
 TEST_F(Export, ADirectoryThatIsNoModelIsNotReplaced) {
   output("mkdir @mine && echo precious > @mine/file");
-  expect_failure("residual export --model @post-ln -o @mine", 1, "mine");
+  expect_failure("residual export --model @post-ln -o @mine", 1, "mine: already exists");
+  expect_failure("residual export --model @post-ln -o @mine --force", 1,
+                 "holds no model.safetensors");
   EXPECT_EQ(output("cat @mine/file"), "precious\n");
 }
 

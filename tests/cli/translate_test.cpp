@@ -267,6 +267,17 @@ TEST_F(Translate, ALineOfTenMegabytesIsSplit) {
                  "line 1: has 100");
 }
 
+TEST_F(Translate, TenMegabytesWithoutASpaceAreRefused) {
+  expect_failure(
+      "(echo a; head -c 10000000 /dev/zero | tr '\\0' x) | residual translate --model @post-ln", 1,
+      "line 2: has 10000000 bytes without a space");
+}
+
+TEST_F(Translate, AByteOrderMarkIsNotTranslated) {
+  EXPECT_EQ(output("printf '\\357\\273\\277a b c\\n' | residual translate --model @post-ln"),
+            output("printf 'a b c\\n' | residual translate --model @post-ln"));
+}
+
 TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate < /dev/null", 2, "--model is required");
   expect_failure("residual translate --model /nonexistent < /dev/null", 1,

@@ -54,6 +54,12 @@ TEST(TransformLines, OnlyANewlineEndsALineAndTheLastNeedsNone) {
             "c>\n");
 }
 
+TEST(TransformLines, AByteOrderMarkIsNoTextAtTheBeginningAndNowhereElse) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(transformed(mark + "a\n" + mark + "b\n"), "<a>\n<" + mark + "b>\n");
+  EXPECT_EQ(transformed(mark), "<>\n");
+}
+
 TEST(TransformLines, ALineMayBeLongerThanAnyBuffer) {
   const std::string line(10'000'000, 'x');
   EXPECT_EQ(transformed("a\n" + line + "\nb"), "<a>\n<" + line + ">\n<b>\n");
