@@ -4,10 +4,12 @@
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "base/random.h"
 #include "kernels/attention.h"
+#include "kernels/matrix.h"
 #include "kernels/rows.h"
 #include "kernels/vocabulary.h"
 
@@ -158,6 +160,23 @@ void best_tokens(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(best_tokens)->Arg(10000)->Arg(32000);
+
+// Of float32 weights into memory that is there already: what loading adds to reading the file.
+void packing(benchmark::State& state, Precision precision) {
+  constexpr int kOut = 2048, kIn = 512;
+  const auto weight = random_floats(kOut * kIn);
+  const PackedMatrix first(weight.data(), nullptr, kOut, kIn, precision);
+  const Memory memory(
+      static_cast<std::byte*>(std::aligned_alloc(kCacheLine, first.packed().size())), std::free);
+  for (auto _ : state) {
+    const PackedMatrix packed(weight.data(), nullptr, kOut, kIn, precision, memory);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * kOut * kIn * int64_t{sizeof(float)});
+}
+BENCHMARK_CAPTURE(packing, float32, Precision::float32);
+BENCHMARK_CAPTURE(packing, float16, Precision::float16);
+BENCHMARK_CAPTURE(packing, int8, Precision::int8);
 
 }  // namespace
 }  // namespace residual::kernels
