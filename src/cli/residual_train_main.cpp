@@ -23,6 +23,12 @@ fs::path output_of(const TrainCommand& command) {
   return command.output.empty() ? fs::path("runs") / command.recipe.stem() : command.output;
 }
 
+// Before there is a run directory; and the missing GPU first, which no other setting mends.
+void check_settings(const train::TrainConfig& config) {
+  if (config.train.device.starts_with("cuda")) train::device_of(config.train.device);
+  train::check(config);
+}
+
 // --resume takes the run's own recipe if none is given, and --set on top of it.
 train::RunDirectory resume(const TrainCommand& command) {
   const fs::path output = output_of(command);
@@ -34,14 +40,13 @@ train::RunDirectory resume(const TrainCommand& command) {
   TrainCommand given = command;
   if (given.recipe.empty()) given.recipe = output / train::kRunConfig;
   const train::TrainConfig config = read_recipe(given);
-  train::check(config);
+  check_settings(config);
   return train::RunDirectory::resume(output, &config);
 }
 
 train::RunDirectory start(const TrainCommand& command) {
   const train::TrainConfig config = read_recipe(command);
-  train::check(config);
-  train::device_of(config.train.device);  // fails before there is a run directory
+  check_settings(config);
   const train::Corpora corpora(config);
   return train::RunDirectory::create(
       output_of(command), train::resolve(corpora.with_vocabularies(config)), command.force);

@@ -31,7 +31,8 @@ void print_check(const train::TrainConfig& given) {
   const auto count = [](int64_t n) { return format_count(static_cast<uint64_t>(n)); };
   fmt::print("model:   {}, {} parameters\n", config.model.residual.name,
              count(model::parameter_count(config.model)));
-  fmt::print("epoch:   {} batches, {} updates\n", count(batches), count(updates));
+  fmt::print("epoch:   {} batch{}, {} update{}\n", count(batches), batches == 1 ? "" : "es",
+             count(updates), updates == 1 ? "" : "s");
   fmt::print("memory:  {}\n", describe(train::estimate_memory(config)));
   train::require_memory(config, train::available_memory());
 }
