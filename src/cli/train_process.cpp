@@ -15,7 +15,8 @@ void run_residual_train(char** argv) {
   if (errno == ENOENT) ::execvp(name.c_str(), argv);
   require(errno != ENOENT,
           "{} is not installed beside {} nor found in PATH. Translating needs no LibTorch, but "
-          "training does: install libtorch-dev and build with -DRESIDUAL_TRAIN=ON",
+          "training does: install the package residual-train, or libtorch-dev and build with "
+          "-DRESIDUAL_TRAIN=ON",
           name, self.string());
   fail_errno(name, "cannot run");
 }
