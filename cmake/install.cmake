@@ -22,7 +22,7 @@ install(TARGETS residual COMPONENT residual)
 install(DIRECTORY ${share}/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT residual)
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/residual COMPONENT residual)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT residual
-        FILES_MATCHING PATTERN *.md)
+        FILES_MATCHING PATTERN *.md PATTERN *.svg)
 
 if(RESIDUAL_TRAIN)
   install(TARGETS residual-train COMPONENT residual-train)
