@@ -180,7 +180,7 @@ void add_undo(CLI::App& bpe) {
 }  // namespace
 
 void add_bpe(CLI::App& root) {
-  auto* bpe = add_group(root, "bpe", "sub-words by byte pair encoding, as subword-nmt's");
+  auto* bpe = add_group(root, "bpe", "Sub-words by byte pair encoding, as subword-nmt's");
   add_learn(*bpe);
   add_apply(*bpe);
   add_undo(*bpe);

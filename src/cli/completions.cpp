@@ -176,7 +176,7 @@ std::string completion_script(const CLI::App& root, const std::string& shell) {
 
 void add_completions(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "completions", "print a shell's completion script",
+      root, "completions", "Print a shell's completion script",
       {"mkdir -p ~/.local/share/bash-completion/completions",
        "residual completions bash > ~/.local/share/bash-completion/completions/residual",
        "residual completions zsh > _residual  # into a directory of $fpath",

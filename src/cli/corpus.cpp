@@ -207,7 +207,7 @@ void add_corpus_show(CLI::App& parent) {
 }  // namespace
 
 void add_corpus(CLI::App& root) {
-  auto* corpus = add_group(root, "corpus", "look into the binary corpora that prepare writes");
+  auto* corpus = add_group(root, "corpus", "Look into the binary corpora that prepare writes");
   add_corpus_info(*corpus);
   add_corpus_show(*corpus);
 }

@@ -24,7 +24,7 @@ void run(const Options& o) {
 
 void add_detokenize(CLI::App& root) {
   auto* command =
-      add_command(root, "detokenize", "join tokens to running text, as Moses does",
+      add_command(root, "detokenize", "Join tokens to running text, as Moses does",
                   {"echo 'Don &apos;t panic , Dr. Dent .' | residual detokenize --lang en",
                    "# of a translation, after sub-words were joined",
                    "echo 'Keine Pan@@ ik .' | residual bpe undo | residual detokenize --lang de"});

@@ -39,7 +39,7 @@ void run(const Options& o) {
 
 void add_normalize(CLI::App& root) {
   auto* command = add_command(
-      root, "normalize", "bring punctuation to one form, as Moses does",
+      root, "normalize", "Bring punctuation to one form, as Moses does",
       {"echo '„Hallo“ – sagte er …' | residual normalize --lang de",
        "# what the WMT recipes do before tokenising",
        "echo '« Oui »' | residual normalize --lang fr --remove-non-printing", "# lower-case only",

@@ -79,7 +79,7 @@ void print(const Options& options) {
 
 void add_schemes(CLI::App& root) {
   CLI::App* command =
-      add_command(root, "schemes", "list the residual schemes with their equations",
+      add_command(root, "schemes", "List the residual schemes with their equations",
                   {"residual schemes", "residual schemes resi-dual --layers 12 --width 256",
                    "residual schemes --json"});
   const auto options = std::make_shared<Options>();

@@ -126,7 +126,7 @@ void add_conversion(CLI::App& parent, const std::string& name, const std::string
 
 void add_sentencepiece(CLI::App& root) {
   auto* parent =
-      add_group(root, "sentencepiece", "sub-words of raw text by the SentencePiece library");
+      add_group(root, "sentencepiece", "Sub-words of raw text by the SentencePiece library");
   add_train(*parent);
   add_conversion(*parent, "encode", "cut lines into pieces",
                  "residual sentencepiece encode --model en.model < test.en > test.sp.en",

@@ -24,7 +24,7 @@ void run(const Options& o) {
 
 void add_tokenize(CLI::App& root) {
   auto* command = add_command(
-      root, "tokenize", "split words from punctuation, as Moses does",
+      root, "tokenize", "Split words from punctuation, as Moses does",
       {"echo \"Don't panic, Dr. Dent.\" | residual tokenize --lang en", "# what the WMT recipes do",
        "echo 'a well-known fact' | residual tokenize --lang en --aggressive"});
   const auto o = std::make_shared<Options>();

@@ -70,7 +70,7 @@ void add_build(CLI::App& parent) {
 }  // namespace
 
 void add_vocabulary(CLI::App& root) {
-  auto* vocabulary = add_group(root, "vocabulary", "symbols and their ids, as fairseq's dict.txt");
+  auto* vocabulary = add_group(root, "vocabulary", "Symbols and their ids, as fairseq's dict.txt");
   add_build(*vocabulary);
 }
 
