@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <csignal>
 #include <sstream>
 #include <string>
@@ -193,13 +193,22 @@ TEST(Completions, AreScriptsThatTheShellAcceptsAndThatKnowEveryCommand) {
 }
 
 // The best of several: the machine may be busy, the program must not be.
+// Milliseconds of processor time, which a busy machine does not lengthen as it does the clock's.
+double time_of_children() {
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const auto milliseconds = [](const timeval& t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return milliseconds(used.ru_utime) + milliseconds(used.ru_stime);
+}
+
 TEST(StartUp, TakesLessThanThirtyMilliseconds) {
-  using Clock = std::chrono::steady_clock;
   double best = 1e9;
   for (int i = 0; i < 20; ++i) {
-    const auto start = Clock::now();
+    const double before = time_of_children();
     ASSERT_EQ(std::system(RESIDUAL_BIN "/residual --version > /dev/null"), 0);
-    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    best = std::min(best, time_of_children() - before);
   }
   RecordProperty("milliseconds", std::to_string(best));
   EXPECT_LT(best, 30);
