@@ -63,11 +63,7 @@ void add_learn(CLI::App& bpe) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
-  command
-      ->add_flag_callback(
-          "--replace-invalid", [o] { o->invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group("Input and output");
+  add_replace_invalid(*command, o->invalid, "Input and output");
   command->add_flag("--dict-input", o->dictionary, "the input's lines are \"word count\"")
       ->group("Input and output");
   command->add_option("-s,--merges", o->bpe.merges, "merges to learn")

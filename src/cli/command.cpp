@@ -43,6 +43,14 @@ CLI::Validator not_negative() {
   return {check, "NOT NEGATIVE"};
 }
 
+void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group) {
+  command
+      .add_flag_callback(
+          "--replace-invalid", [&invalid] { invalid = text::Invalid::replace; },
+          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+      ->group(group);
+}
+
 void add_line_options(CLI::App& command, text::TransformLines& files) {
   command.add_option("input", files.input, "text, one sentence per line; - is standard input")
       ->capture_default_str()
@@ -52,11 +60,7 @@ void add_line_options(CLI::App& command, text::TransformLines& files) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
-  command
-      .add_flag_callback(
-          "--replace-invalid", [&files] { files.invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group("Input and output");
+  add_replace_invalid(command, files.invalid, "Input and output");
 }
 
 std::string installed_recipe(const std::string& path) {

@@ -22,6 +22,9 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
 // [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
 void add_line_options(CLI::App& command, text::TransformLines& files);
 
+// --replace-invalid, for commands whose files are no TransformLines.
+void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group);
+
 // Checks of a number: greater than 0, at least 0. CLI11's own print the largest double.
 CLI::Validator positive();
 CLI::Validator not_negative();

@@ -201,11 +201,7 @@ void add_test_set_options(CLI::App& command, Options& o) {
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->group(group);
-  command
-      .add_flag_callback(
-          "--replace-invalid", [&o] { o.invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group(group);
+  add_replace_invalid(command, o.invalid, group);
 }
 
 void add_score_options(CLI::App& command, Options& o) {

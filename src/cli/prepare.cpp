@@ -90,11 +90,7 @@ void add_input_options(CLI::App& command, Options& options) {
             "several are read one after another");
   add_split("--dev", options.dev, "text to validate on, named likewise");
   add_split("--test", options.test, "text to test on, named likewise");
-  command
-      .add_flag_callback(
-          "--replace-invalid", [&options] { options.prepare.invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group(group);
+  add_replace_invalid(command, options.prepare.invalid, group);
 }
 
 void add_recipe_options(CLI::App& command, Options& options) {

@@ -237,11 +237,7 @@ void add_text_options(CLI::App& command, Options& options) {
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->group(group);
-  command
-      .add_flag_callback(
-          "--replace-invalid", [&options] { options.invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group(group);
+  add_replace_invalid(command, options.invalid, group);
   command.add_option("-m,--metric", options.metrics, "bleu, chrf, chrf++, ter, multi-bleu")
       ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter", "multi-bleu"}))
       ->default_str("bleu")

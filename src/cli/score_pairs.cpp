@@ -113,11 +113,7 @@ void add_score_pairs(CLI::App& root) {
   command->add_flag("--per-token", options->per_token, "also of each piece, </s> last")
       ->group(group);
   command->add_flag("--json", options->json, "a JSON object per line")->group(group);
-  command
-      ->add_flag_callback(
-          "--replace-invalid", [options] { options->invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group(group);
+  add_replace_invalid(*command, options->invalid, group);
   command->callback([options] { run(*options); });
 }
 

@@ -87,11 +87,7 @@ void add_train(CLI::App& parent) {
       ->required()
       ->type_name("FILE")
       ->group("Input and output");
-  command
-      ->add_flag_callback(
-          "--replace-invalid", [o] { o->invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group("Input and output");
+  add_replace_invalid(*command, o->invalid, "Input and output");
   add_training_options(*command, o->training);
   command->callback([o] {
     write_result(o->output, text::train_sentence_piece(o->inputs, o->invalid, o->training));

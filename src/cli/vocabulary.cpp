@@ -41,11 +41,7 @@ void add_build(CLI::App& parent) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
-  command
-      ->add_flag_callback(
-          "--replace-invalid", [o] { o->invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
-      ->group("Input and output");
+  add_replace_invalid(*command, o->invalid, "Input and output");
   command->add_option("--threshold", o->rules.threshold, "leave out symbols with a smaller count")
       ->capture_default_str()
       ->type_name("N")
