@@ -95,7 +95,7 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   config.train.max_updates = 240;
   const auto begin = Clock::now();
   ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   const Random random(static_cast<uint64_t>(Clock::now().time_since_epoch().count()));
   std::string arguments = start(config, path("killed"));
@@ -103,7 +103,12 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   for (uint64_t i = 0; i < 5; ++i) {
     const double instant = seconds * (0.3 + 0.6 * random.uniform(i));
     const auto result = shell(arguments, fmt::format("timeout -s KILL {:.3f}", instant));
-    kills += result.exit_code == 137 ? 1 : 0;
+    if (result.exit_code == 137) {
+      ++kills;
+    } else {  // faster than the first run, whose libraries came from the disk: earlier next time
+      seconds /= 2;
+      fs::remove_all(path("killed"));
+    }
     arguments = fs::exists(path("killed") / kRunConfig) ? resume(path("killed"))
                                                         : start(config, path("killed"));
   }
