@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "kernels/matrix.h"
-#include "model/export.h"
+#include "model/parameters.h"
 
 namespace residual::model {
 namespace {
@@ -129,7 +129,7 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
   std::set<std::string> known;
   for (const auto& p : parameters(config)) {
     const std::string panels = p.name + kPanels;
-    if (is_packed(p, config) && weights.contains(panels) && !weights.contains(p.name)) {
+    if (is_multiplied(p, config) && weights.contains(panels) && !weights.contains(p.name)) {
       known.insert(panels);
       const auto problem = panel_problem(weights.at(panels), p.shape);
       if (!problem.empty()) add(problem);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/matrix.h"
 #include "model/fairseq.h"
+#include "model/parameters.h"
 
 namespace residual::model {
 namespace {
@@ -64,11 +65,6 @@ ExportedTensors int8_tensors(const Directory& model) {
   return out;
 }
 
-bool is_packed(const Parameter& p, const Config& c) {
-  const bool is_looked_up = p.name == source_embedding(c) || p.name == target_embedding(c);
-  return p.shape.size() == 2 && (!is_looked_up || p.name == output_embedding(c));
-}
-
 ExportedTensors packed_tensors(const Directory& model) {
   const Config& config = model.description().model;
   ExportedTensors out;
@@ -76,7 +72,7 @@ ExportedTensors packed_tensors(const Directory& model) {
     const TensorView& tensor = model.parameter(p.name);
     require(tensor.dtype != Dtype::i8, "{}: is int8; only float32 matrices are packed",
             model.path().string());
-    if (!is_packed(p, config)) {
+    if (!is_multiplied(p, config)) {
       copy_tensor(tensor, out);
       continue;
     }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "model/directory.h"
-#include "model/parameters.h"
 
 // A model in other forms: int8, fairseq's names, CTranslate2's files.
 namespace residual::model {
@@ -28,8 +27,6 @@ ExportedTensors int8_tensors(const Directory& model);
 // Matrices as products read them, so that translating needs no copy of the file; only translating
 // takes such a model.
 ExportedTensors packed_tensors(const Directory& model);
-// Whether that stores the parameter as panels: it is a matrix, and not one that is only looked up.
-bool is_packed(const Parameter& parameter, const Config& config);
 
 // Writes how text is segmented, and the sub-word models, into a directory of another format.
 void copy_subword_models(const Directory& model, const fs::path& to);

@@ -141,6 +141,11 @@ std::vector<Parameter> parameters(const Config& c) {
   return list.take();
 }
 
+bool is_multiplied(const Parameter& p, const Config& c) {
+  const bool is_looked_up = p.name == source_embedding(c) || p.name == target_embedding(c);
+  return p.shape.size() == 2 && (!is_looked_up || p.name == output_embedding(c));
+}
+
 int64_t parameter_count(const Config& config) {
   int64_t count = 0;
   for (const auto& parameter : parameters(config)) count += parameter.size();

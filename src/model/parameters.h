@@ -44,6 +44,9 @@ std::string source_embedding(const Config& config);
 std::string target_embedding(const Config& config);
 std::string output_embedding(const Config& config);
 
+// A matrix that products take, not one that is only looked up.
+bool is_multiplied(const Parameter& parameter, const Config& config);
+
 // All of them in a fixed order, embeddings first, blocks bottom to top, each stack's scheme last.
 // REQUIRES: check(config) passed and vocabularies are known.
 std::vector<Parameter> parameters(const Config& config);
