@@ -30,6 +30,7 @@ struct Product {
   Epilogue epilogue = Epilogue::none;
   int64_t x_stride = 0;  // elements between rows; 0: in
   int64_t y_stride = 0;  // 0: out
+  int64_t y_column = 0;  // the column that y begins with
   // Only the columns of these panels of y are written: [first_panel * kPanel, last_panel * kPanel).
   int first_panel = 0;
   int last_panel = -1;  // -1: all

@@ -17,6 +17,10 @@ HWY_INLINE Floats load(const hwy::float16_t* w) {
   return hn::PromoteTo(kFloats, hn::Load(hn::Rebind<hwy::float16_t, decltype(kFloats)>(), w));
 }
 
+// Steps between two lines of y being fetched. All at once they would hold up the weights, which
+// come through the same few buffers, for as long as memory takes.
+constexpr int64_t kYInterval = 8;
+
 // Rows [row, row + kRows) by columns [column, column + kTileWidth) of y.
 template <int kRows, class Weight>
 HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
@@ -32,6 +36,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
   }
   for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
     ahead.fetch(k);
+    if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
     Floats weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load(w + v * kLanes);
     for (int r = 0; r < kRows; ++r) {

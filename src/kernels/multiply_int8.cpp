@@ -136,6 +136,7 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
     return hn::Set(kInts, elements);
   };
   const Tile<kRows> y(p, row, column, m.out - column);
+  for (int64_t i = 0; i < y.kLines; ++i) y.fetch(i);
   Ints sum[kRows][kTileVectors];
   for (int v = 0; v < kTileVectors; ++v) {
     const Ints first =

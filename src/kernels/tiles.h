@@ -48,16 +48,20 @@ struct Ahead {
 // A tile of y. `columns` may be fewer than its vectors hold: the rest is padding of the weights.
 template <int kRows>
 class Tile {
+  static constexpr int64_t kRowLines = kTileWidth * sizeof(float) / kCacheLine;
+
  public:
+  static constexpr int64_t kLines = kRows * kRowLines;
+
   HWY_INLINE Tile(const Product& p, int64_t row, int64_t column, int64_t columns)
-      : y_(p.y + row * p.y_stride + column),
+      : y_(p.y + row * p.y_stride + column - p.y_column),
         stride_(p.y_stride),
         columns_(std::min(columns, kTileWidth)),
-        epilogue_(p.epilogue) {
-    // Begins to fetch what will be written when the sums are done.
-    for (int r = 0; r < kRows; ++r) {
-      for (int64_t i = 0; i < columns_; i += 16) hwy::Prefetch(y_ + r * stride_ + i);
-    }
+        epilogue_(p.epilogue) {}
+
+  // Begins to fetch line i of what will be written when the sums are done; i is below kLines.
+  HWY_INLINE void fetch(int64_t i) const {
+    hwy::Prefetch(y_ + i / kRowLines * stride_ + i % kRowLines * (kCacheLine / sizeof(float)));
   }
 
   // value(r, v) gives vector v of row r.
@@ -136,7 +140,7 @@ HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, i
          column += kTileWidth) {
       const int64_t panel = column / kPanel;
       int64_t lines = panel_bytes / (tiles * (kPanel / kTileWidth) * int64_t{kCacheLine});
-      if (tiles < 4 || panel + 1 >= p.last_panel) lines = 0;
+      if (tiles < 4 || (panel + 1) * kPanel >= m.out) lines = 0;
       Ahead ahead = {static_cast<const std::byte*>(m.weights) + (panel + 1) * panel_bytes +
                          panel_bytes * (column % kPanel) / kPanel,
                      lines};

@@ -145,6 +145,26 @@ TEST_P(Matrix, PanelsByTwoThreadsAreThePanelsOfOne) {
   }
 }
 
+TEST_P(Matrix, YMayBeginWithAnyPanel) {
+  const Problem problem{300, 70, 14};
+  for (const Precision precision : kPrecisions) {
+    const PackedMatrix matrix = problem.pack(precision);
+    const std::vector<float> whole = problem.multiply(matrix);
+    constexpr int64_t kFrom = 3 * kPanel, kWidth = 300 - kFrom;
+    std::vector<float> y(problem.rows * kWidth);
+    matrix.multiply({.x = problem.x.data(),
+                     .rows = problem.rows,
+                     .y = y.data(),
+                     .y_stride = kWidth,
+                     .y_column = kFrom,
+                     .first_panel = 3});
+    for (int64_t r = 0; r < problem.rows; ++r) {
+      const auto want = whole.begin() + r * 300 + kFrom;
+      EXPECT_TRUE(std::equal(want, want + kWidth, y.begin() + r * kWidth)) << r;
+    }
+  }
+}
+
 TEST_P(Matrix, StridesReachIntoWiderRows) {
   const Problem problem{70, 40, 9};
   const PackedMatrix matrix = problem.pack(Precision::float32);
