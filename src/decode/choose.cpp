@@ -21,7 +21,6 @@ void require_number(float normaliser) {
 
 std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
                                            std::span<const int32_t> forbidden) {
-  const auto is_forbidden = [&](int32_t token) { return std::ranges::count(forbidden, token) > 0; };
   // Those that are forbidden may be among the best, and <unk> may fall behind by its penalty.
   const int64_t spare = static_cast<int64_t>(forbidden.size()) + (unk_penalty_ != 0 ? 1 : 0);
   const bool is_roomy = k + spare <= kernels::kMostBest;
@@ -36,11 +35,20 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   const float sum =
       kernels::best_of_row(logits, vocabulary_, static_cast<int>(asked), best_.data());
   if (is_roomy) normaliser = sum;
-  require_number(normaliser);
+  return rank(best_, normaliser, k, forbidden);
+}
 
+std::span<const Choice> Chooser::likeliest(const kernels::RowSummary& row, int64_t k,
+                                           std::span<const int32_t> forbidden) {
+  return rank({row.best, static_cast<size_t>(row.found)}, row.log_sum_exp(), k, forbidden);
+}
+
+std::span<const Choice> Chooser::rank(std::span<const kernels::Scored> best, float normaliser,
+                                      int64_t k, std::span<const int32_t> forbidden) {
+  require_number(normaliser);
   choices_.clear();
-  for (const auto& [value, token] : best_) {
-    if (is_forbidden(token)) continue;
+  for (const auto& [value, token] : best) {
+    if (std::ranges::count(forbidden, token) > 0) continue;
     const float penalty = token == text::Vocabulary::kUnk ? unk_penalty_ : 0;
     choices_.push_back({token, value - normaliser - penalty});
   }
@@ -55,6 +63,12 @@ Choice Chooser::given(const float* logits, int32_t token) const {
   const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
   require_number(normaliser);
   return {token, logits[token] - normaliser};
+}
+
+Choice Chooser::given(const kernels::RowSummary& row) const {
+  const float normaliser = row.log_sum_exp();
+  require_number(normaliser);
+  return {row.asked.index, row.asked.value - normaliser};
 }
 
 Choice Chooser::draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,

@@ -25,14 +25,24 @@ class Chooser {
   // logits of forbidden tokens. An Error if a logit is not a number.
   std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden);
 
+  // The same of a row of which `row` knows at least the k + 4 best. REQUIRES: at most three tokens
+  // are forbidden.
+  std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
+                                    std::span<const int32_t> forbidden);
+
   // One token drawn by `uniform`, a random number in [0, 1). Overwrites the logits.
   Choice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
               double uniform);
 
   // The log-probability of one token.
   Choice given(const float* logits, int32_t token) const;
+  Choice given(const kernels::RowSummary& row) const;  // the one that was asked for
 
  private:
+  // Those of the best that are allowed, at most k.
+  std::span<const Choice> rank(std::span<const kernels::Scored> best, float normaliser, int64_t k,
+                               std::span<const int32_t> forbidden);
+
   int64_t vocabulary_;
   float unk_penalty_;
   std::vector<kernels::Scored> best_;

@@ -290,4 +290,28 @@ void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* lo
            {.x = hidden.data() + first * hidden.width(), .rows = count, .y = logits}, team);
 }
 
+void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
+                       Team* team) {
+  constexpr int64_t kLogits = 256 << 10;  // at a time: 1 MB
+  constexpr int64_t kPart = kernels::RowSummary::kPart;
+  const kernels::PackedMatrix& matrix = weights_->output();
+  const auto count = static_cast<int64_t>(rows.size());
+  if (count == 0) return;
+  const int64_t stride = std::max<int64_t>(kLogits / count / kPart, 1) * kPart;
+  float* logits = wide(count, std::min<int64_t>(stride, matrix.panels() * kernels::kPanel));
+  for (int64_t column = 0; column < matrix.out(); column += stride) {
+    const int64_t columns = std::min<int64_t>(stride, matrix.out() - column);
+    multiply(matrix,
+             {.x = hidden.data() + first * hidden.width(),
+              .rows = count,
+              .y = logits,
+              .y_stride = columns,
+              .y_column = column,
+              .first_panel = static_cast<int>(column / kernels::kPanel),
+              .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
+             team);
+    for (int64_t i = 0; i < count; ++i) rows[i].add(logits + i * columns, columns);
+  }
+}
+
 }  // namespace residual::decode

@@ -10,6 +10,7 @@
 #include "decode/team.h"
 #include "decode/weights.h"
 #include "kernels/attention.h"
+#include "kernels/vocabulary.h"
 
 namespace residual::decode {
 
@@ -68,6 +69,10 @@ class Engine {
   Rows decode(const Step& step, Team* team);
   // logits [count, vocabulary] of rows [first, first + count).
   void project(const Rows& hidden, int64_t first, int64_t count, float* logits, Team* team) const;
+  // What is asked of the logits of rows from `first` on. They are made some columns at a time, and
+  // looked at while those are in the cache.
+  void summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
+                 Team* team);
 
   // The stack's output before it becomes keys and values: [all tokens, width].
   Rows encode_rows(std::span<const std::span<const int32_t>> sources, Team* team);

@@ -97,4 +97,8 @@ void Ensemble::project(int64_t first, int64_t count, Team* team) {
   }
 }
 
+void Ensemble::summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team) {
+  engines_[0].summarise(hidden_[0], first, rows, team);
+}
+
 }  // namespace residual::decode

@@ -32,9 +32,11 @@ class Ensemble {
   // Decodes rows. `step` is without its sentences and its attention: `attention_from_top` says
   // which layer's is wanted, -1 none.
   void decode(Step step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
-  // Makes the logits of `count` rows of the last step, from `first` on: a few at a time, so that
-  // they are still in the cache when they are looked at.
+  // Makes the logits of `count` rows of the last step, from `first` on.
   void project(int64_t first, int64_t count, Team* team);
+
+  // As Engine::summarise, of the last step's rows. REQUIRES: there is one model.
+  void summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team);
 
   // Of a row that was projected last. Logits of one model; of several, logarithms of the mean
   // probability. They may be written to.

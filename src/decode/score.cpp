@@ -11,7 +11,7 @@
 namespace residual::decode {
 namespace {
 
-constexpr int64_t kRows = 64;  // whose logits are in memory at a time
+constexpr int64_t kRows = 192;  // whose logits are looked at together
 
 void check(const Pair& pair, const model::Config& config) {
   const auto fits = [&](const std::vector<int32_t>& tokens, int64_t vocabulary, const char* side) {
@@ -71,20 +71,20 @@ std::vector<std::vector<float>> score(std::span<Engine> engines, std::span<const
   }
   std::vector<double> probabilities(targets.size());
   std::vector<float> log_probabilities(targets.size());
-  std::vector<float> logits;
+  std::vector<kernels::RowSummary> rows;
   for (Engine& engine : engines) {
     const Rows hidden = forced(engine, pairs, team);
-    const int64_t vocabulary = engine.weights().config().target_vocabulary;
-    logits.resize(kRows * vocabulary);
     for (int64_t first = 0; first < hidden.rows(); first += kRows) {
-      const int64_t rows = std::min(kRows, hidden.rows() - first);
-      engine.project(hidden, first, rows, logits.data(), team);
-      for (int64_t i = 0; i < rows; ++i) {
-        const float* row = logits.data() + i * vocabulary;
-        const float value = row[targets[first + i]] - kernels::log_sum_exp(row, vocabulary);
+      const int64_t last = std::min(first + kRows, hidden.rows());
+      rows.clear();
+      for (int64_t i = first; i < last; ++i) rows.push_back({.asked = {.index = targets[i]}});
+      engine.summarise(hidden, first, rows, team);
+      for (int64_t i = first; i < last; ++i) {
+        const kernels::RowSummary& row = rows[i - first];
+        const float value = row.asked.value - row.log_sum_exp();
         require(!std::isnan(value), "the model's output is not a number");
-        log_probabilities[first + i] = value;
-        probabilities[first + i] += std::exp(static_cast<double>(value));
+        log_probabilities[i] = value;
+        probabilities[i] += std::exp(static_cast<double>(value));
       }
     }
   }

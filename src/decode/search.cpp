@@ -12,8 +12,10 @@
 namespace residual::decode {
 namespace {
 
-// Rows whose logits are made together: those a product works on at a time.
-constexpr size_t kLogitRows = 48;
+// Rows whose logits are made together, each time with all of the vocabulary's weights.
+constexpr size_t kLogitRows = 96, kSummaryRows = 192;
+// Of the best of a row, how many may be forbidden, or fall behind as <unk>.
+constexpr int64_t kSpare = 4;
 constexpr int32_t kEos = text::Vocabulary::kEos;
 
 uint64_t key_of(const std::vector<int32_t>& tokens) {
@@ -69,6 +71,8 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
                const SearchOptions& options)
     : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
+  is_summarised_ = models.size() == 1 && !options.sampling.is_on && options.no_repeat_ngram == 0 &&
+                   2 * options.beam + kSpare <= kernels::kMostBest;
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
           options.attention_layer, models_.decoder_layers());
@@ -157,16 +161,43 @@ void Search::decode_rows(Team* team) {
   grow(next_paths_, sentences() * options_.beam * next_path_stride_);
 }
 
-// Some sentences at a time: logits of all rows would leave the cache, and take the most memory.
+// Some sentences at a time: logits of all rows would take the most memory.
 void Search::advance_all(Team* team) {
+  const size_t most = is_summarised_ ? kSummaryRows : kLogitRows;
   for (size_t first = 0, end = 0; first < sentences_.size(); first = end) {
     size_t rows = 0;
     do {
       rows += sentences_[end++].live.size();
-    } while (end < sentences_.size() && rows + sentences_[end].live.size() <= kLogitRows);
-    models_.project(sentences_[first].first_row, static_cast<int64_t>(rows), team);
+    } while (end < sentences_.size() && rows + sentences_[end].live.size() <= most);
+    if (is_summarised_) {
+      summarise(std::span(sentences_).subspan(first, end - first), team);
+    } else {
+      models_.project(sentences_[first].first_row, static_cast<int64_t>(rows), team);
+    }
     for (size_t i = first; i < end; ++i) advance(sentences_[i]);
   }
+}
+
+void Search::summarise(std::span<const Sentence> sentences, Team* team) {
+  const int64_t k = 2 * options_.beam + kSpare;
+  first_summary_ = sentences[0].first_row;
+  grow(best_, static_cast<int64_t>(sentences.size()) * options_.beam * k);
+  summaries_.clear();
+  kernels::Scored* best = best_.data();
+  for (const auto& s : sentences) {
+    const bool is_forced = s.length < static_cast<int64_t>(s.request.prefix.size());
+    const int32_t token = is_forced ? s.request.prefix[s.length] : kEos;
+    for (size_t h = 0; h < s.live.size(); ++h, best += k) {
+      summaries_.push_back({.k = static_cast<int>(k), .best = best, .asked = {.index = token}});
+    }
+  }
+  models_.summarise(first_summary_, summaries_, team);
+}
+
+// The token is that of the row's summary.
+Choice Search::given(int64_t row, int32_t token) {
+  return is_summarised_ ? chooser_.given(summaries_[row - first_summary_])
+                        : chooser_.given(models_.logits(row), token);
 }
 
 void Search::advance(Sentence& s) {
@@ -184,13 +215,13 @@ void Search::advance(Sentence& s) {
 }
 
 void Search::follow_prefix(Sentence& s) {
-  const Choice choice = chooser_.given(models_.logits(s.first_row), s.request.prefix[s.length]);
+  const Choice choice = given(s.first_row, s.request.prefix[s.length]);
   candidates_.push_back({choice.log_probability, 0, 0, 0, choice});
 }
 
 void Search::end_all(Sentence& s) {
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
-    const Choice choice = chooser_.given(models_.logits(s.first_row + h), kEos);
+    const Choice choice = given(s.first_row + h, kEos);
     const double score = tree_[s.live[h].node].score + choice.log_probability;
     candidates_.push_back({score, h, 0, s.live[h].draw, choice});
   }
@@ -218,9 +249,13 @@ void Search::search(Sentence& s) {
   const int64_t wanted = 2 * options_.beam;
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
     const double sum = tree_[s.live[h].node].score;
-    float* logits = models_.logits(s.first_row + h);
+    const int64_t row = s.first_row + h;
+    const auto choices =
+        is_summarised_
+            ? chooser_.likeliest(summaries_[row - first_summary_], wanted, forbidden(s, h))
+            : chooser_.likeliest(models_.logits(row), wanted, forbidden(s, h));
     int rank = 0;
-    for (const Choice& choice : chooser_.likeliest(logits, wanted, forbidden(s, h))) {
+    for (const Choice& choice : choices) {
       candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
     }
   }

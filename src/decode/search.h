@@ -61,7 +61,9 @@ class Search {
   int64_t longest_translation(const Request& request) const;
   void decode_rows(Team* team);
   void advance_all(Team* team);
+  void summarise(std::span<const Sentence> sentences, Team* team);
   void advance(Sentence& sentence);
+  Choice given(int64_t row, int32_t token);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);
   void end_all(Sentence& sentence);
@@ -89,6 +91,12 @@ class Search {
   int64_t path_stride_ = 64, next_path_stride_ = 64;
   int64_t rows_ = 0, next_rows_ = 0;
   std::vector<Ensemble::Sentence> groups_;
+
+  // Either summaries of some rows of logits, from first_summary_ on, or whole ones in models_.
+  bool is_summarised_;
+  std::vector<kernels::RowSummary> summaries_;
+  std::vector<kernels::Scored> best_;  // of the summaries
+  int64_t first_summary_ = 0;
 
   // What is known of one sentence while it advances.
   std::vector<Candidate> candidates_;  // best first

@@ -75,16 +75,18 @@ void Team::help() {
 }
 
 void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team) {
-  const int64_t work = product.rows * matrix.in() * matrix.out();
-  if (team == nullptr || matrix.panels() < team->size() || work < kWorthSharing) {
+  const int first = product.first_panel;
+  const int panels = (product.last_panel < 0 ? matrix.panels() : product.last_panel) - first;
+  const int64_t work = product.rows * matrix.in() * kernels::kPanel * panels;
+  if (team == nullptr || panels < team->size() || work < kWorthSharing) {
     matrix.multiply(product);
     return;
   }
-  const int parts = std::min(matrix.panels(), kPartsEach * team->size());
+  const int parts = std::min(panels, kPartsEach * team->size());
   team->run(static_cast<uint32_t>(parts), [&](uint32_t i) {
     kernels::Product part = product;
-    part.first_panel = matrix.panels() * static_cast<int>(i) / parts;
-    part.last_panel = matrix.panels() * (static_cast<int>(i) + 1) / parts;
+    part.first_panel = first + panels * static_cast<int>(i) / parts;
+    part.last_panel = first + panels * (static_cast<int>(i) + 1) / parts;
     matrix.multiply(part);
   });
 }

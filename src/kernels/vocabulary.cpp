@@ -20,27 +20,27 @@
 namespace residual::kernels {
 namespace {
 
-// The best k of what was offered, sorted. An equal value offered later comes later.
+// The best of a row. An equal value offered later comes later.
 class Best {
  public:
-  Best(Scored* best, int k) : best_(best), k_(k) {}
+  explicit Best(RowSummary& row) : row_(row) {}
 
-  // Below or at this nothing enters any more.
-  float threshold() const { return threshold_; }
-  bool full() const { return count_ == k_; }
+  // Below or at this nothing enters any more, once all are there.
+  float threshold() const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return row_.k == 0 ? kInfinity : full() ? row_.best[row_.k - 1].value : -kInfinity;
+  }
+  bool full() const { return row_.found == row_.k; }
 
   void offer(float value, int64_t index) {
-    if (full() && !(value > threshold_)) return;
-    int at = full() ? k_ - 1 : count_++;
-    for (; at > 0 && best_[at - 1].value < value; --at) best_[at] = best_[at - 1];
-    best_[at] = {.value = value, .index = static_cast<int32_t>(index)};
-    if (full()) threshold_ = best_[k_ - 1].value;
+    if (full() && !(value > threshold())) return;
+    int at = full() ? row_.k - 1 : row_.found++;
+    for (; at > 0 && row_.best[at - 1].value < value; --at) row_.best[at] = row_.best[at - 1];
+    row_.best[at] = {.value = value, .index = static_cast<int32_t>(index)};
   }
 
  private:
-  Scored* best_;
-  int k_, count_ = 0;
-  float threshold_ = -std::numeric_limits<float>::infinity();
+  RowSummary& row_;
 };
 
 }  // namespace
@@ -50,9 +50,6 @@ class Best {
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
-
-// A row is read in blocks that stay in the first-level cache while they are looked at again.
-constexpr int64_t kBlock = 512;
 
 float block_maximum(const float* x, int64_t count) {
   float most = -std::numeric_limits<float>::max();
@@ -96,23 +93,20 @@ void offer_block(const float* x, int64_t first, int64_t count, Best& best) {
 
 }  // namespace
 
-// best may be null.
-float pass_over_row(const float* x, int64_t count, Best* best) {
-  float most = -std::numeric_limits<float>::max();  // finite, so that -inf - most is -inf
-  double sum = 0;                                   // of exp(x_i - most)
-  for (int64_t first = 0; first < count; first += kBlock) {
-    const int64_t size = std::min(kBlock, count - first);
-    const float of_block = block_maximum(x + first, size);
-    if (of_block > most) {
-      sum *= std::exp(double{most} - of_block);
-      most = of_block;
+// In blocks that stay in the first-level cache while they are looked at again.
+void add_to_row(const float* x, int64_t count, RowSummary& row) {
+  Best best(row);
+  for (int64_t first = 0; first < count; first += RowSummary::kPart) {
+    const int64_t size = std::min(RowSummary::kPart, count - first);
+    const float most = block_maximum(x + first, size);
+    if (most > row.most) {
+      row.sum *= std::exp(double{row.most} - most);
+      row.most = most;
     }
-    sum += block_sum(x + first, size, most);
-    if (best != nullptr && (!best->full() || of_block > best->threshold())) {
-      offer_block(x + first, first, size, *best);
-    }
+    row.sum += block_sum(x + first, size, row.most);
+    if (!best.full() || most > best.threshold()) offer_block(x + first, row.seen, size, best);
+    row.seen += size;
   }
-  return static_cast<float>(most + std::log(sum));
 }
 
 void subtract(const float* x, float c, int64_t count, float* y) {
@@ -140,13 +134,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace residual::kernels {
 
-HWY_EXPORT(pass_over_row);
+HWY_EXPORT(add_to_row);
 HWY_EXPORT(subtract);
 HWY_EXPORT(mix);
 
-float log_sum_exp(const float* x, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, nullptr);
+void RowSummary::add(const float* x, int64_t count) {
+  const int64_t at = asked.index - seen;
+  if (at >= 0 && at < count) asked.value = x[at];
+  HWY_DYNAMIC_DISPATCH(add_to_row)(x, count, *this);
 }
+
+float RowSummary::log_sum_exp() const { return static_cast<float>(most + std::log(sum)); }
+
+float log_sum_exp(const float* x, int64_t count) { return best_of_row(x, count, 0, nullptr); }
 
 void log_softmax(const float* x, int64_t rows, int64_t count, float* y) {
   for (int64_t row = 0; row < rows; ++row, x += count, y += count) {
@@ -159,8 +159,9 @@ void mix(float share, const float* x, int64_t count, float* y) {
 }
 
 float best_of_row(const float* x, int64_t count, int k, Scored* best) {
-  Best list(best, k);
-  return HWY_DYNAMIC_DISPATCH(pass_over_row)(x, count, &list);
+  RowSummary row = {.k = k, .best = best};
+  row.add(x, count);
+  return row.log_sum_exp();
 }
 
 }  // namespace residual::kernels

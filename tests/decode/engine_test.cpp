@@ -103,6 +103,40 @@ TEST(Engine, GivesRowsThatDoNotDependOnTheirNeighbours) {
   }
 }
 
+TEST(Engine, SummarisesTheLogitsThatItProjects) {
+  model::Config config = small_config();
+  config.source_vocabulary = config.target_vocabulary = 3001;  // several parts of many rows
+  for (const auto precision : {Precision::float32, Precision::int8}) {
+    const auto weights = random_model(config).weights(precision);
+    Engine engine(weights);
+    RowPool pool(config.width);
+    const Rows hidden = pool.take(201);
+    for (int64_t i = 0; i < hidden.size(); ++i) {
+      hidden.data()[i] = static_cast<float>(Random(5).uniform(i)) - 0.5F;
+    }
+    std::vector<float> logits(hidden.rows() * 3001);
+    engine.project(hidden, 0, hidden.rows(), logits.data(), nullptr);
+    Team team(2);
+    for (const int64_t count : {1, 5, 200}) {
+      for (Team* helpers : {static_cast<Team*>(nullptr), &team}) {
+        std::vector<kernels::Scored> best(count * 10), want(10);
+        std::vector<kernels::RowSummary> rows;
+        for (int64_t i = 0; i < count; ++i) {
+          const auto asked = static_cast<int32_t>(i * 15);
+          rows.push_back({.k = 10, .best = &best[i * 10], .asked = {.index = asked}});
+        }
+        engine.summarise(hidden, 1, rows, helpers);
+        for (int64_t i = 0; i < count; ++i) {
+          const float* row = logits.data() + (i + 1) * 3001;
+          EXPECT_EQ(rows[i].log_sum_exp(), kernels::best_of_row(row, 3001, 10, want.data()));
+          EXPECT_EQ(rows[i].asked.value, row[i * 15]);
+          for (int j = 0; j < 10; ++j) ASSERT_EQ(best[i * 10 + j].index, want[j].index) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Engine, GivesTheSameBitsAloneAndWithATeam) {
   model::Config config = small_config();
   config.width = 192;  // several panels and enough work that there is something to share

@@ -89,6 +89,20 @@ TEST(Beam, ReportsTheScoreThatTheHypothesisHas) {
   }
 }
 
+// Options that need whole rows of logits must not change what the others find.
+TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
+  for (const auto precision : {Precision::float32, Precision::int8}) {
+    const auto model = small_model(1, precision);
+    auto requests = random_requests(12);
+    requests[3].prefix = {7, 9};
+    SearchOptions options = {.beam = 5, .n_best = 5, .min_length = 3, .unk_penalty = 0.5};
+    const auto summarised = search_with(options, requests, model);
+    options.no_repeat_ngram = 1000;  // forbids nothing
+    const auto whole = search_with(options, requests, model);
+    for (size_t i = 0; i < requests.size(); ++i) EXPECT_TRUE(same(summarised[i], whole[i])) << i;
+  }
+}
+
 // The promise that a translation does not depend on its company: random batches, sentences that
 // come in the middle of others' search, crews of several sizes.
 TEST(Search, GivesTheSameBitsInAnyCompany) {

@@ -105,6 +105,25 @@ TEST_P(Vocabulary, BestOfARowAreThoseOfAStableSort) {
   }
 }
 
+TEST_P(Vocabulary, ARowInPartsIsTheWholeRow) {
+  constexpr int64_t kCount = 10007;
+  const std::vector<float> x = logits(kCount, 4);
+  std::vector<Scored> want(12), best(12);
+  const float sum = best_of_row(x.data(), kCount, 12, want.data());
+  for (const int64_t parts : {1, 3, 19}) {
+    for (const int32_t asked : {0, 511, 512, 10006}) {
+      RowSummary row = {.k = 12, .best = best.data(), .asked = {.index = asked}};
+      for (int64_t at = 0; at < kCount; at += parts * RowSummary::kPart) {
+        row.add(x.data() + at, std::min(parts * RowSummary::kPart, kCount - at));
+      }
+      EXPECT_EQ(row.log_sum_exp(), sum);
+      EXPECT_EQ(row.asked.value, x[asked]);
+      ASSERT_EQ(row.found, 12);
+      for (int i = 0; i < 12; ++i) EXPECT_EQ(best[i].index, want[i].index);
+    }
+  }
+}
+
 TEST_P(Vocabulary, BestOfARowOfMinusInfinityAreTheFirst) {
   const std::vector<float> x(100, -kInfinity);
   std::vector<Scored> best(3);
