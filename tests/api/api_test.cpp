@@ -167,7 +167,7 @@ TEST_F(Api, SharesATranslatorAmongThreads) {
 }
 
 TEST(Library, ExportsItsFunctionsAndNothingElse) {
-  const auto symbols = test::run("nm -D --defined-only " RESIDUAL_LIBRARY " | cut -d ' ' -f 3");
+  const auto symbols = test::run("nm -D --defined-only '" RESIDUAL_LIBRARY "' | cut -d ' ' -f 3");
   ASSERT_EQ(symbols.exit_code, 0) << symbols.error;
   std::istringstream names(symbols.output);
   int functions = 0;

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 // Lines of a script that leave a model in m.
 const std::string kImport =
     "seq -f 'w%g 1' 4 39 > dict.de.txt; cp dict.de.txt dict.en.txt; "
-    "residual import-fairseq " RESIDUAL_TEST_DATA
-    "/fairseq/resi-dual-eta-e2d2.safetensors --source-dictionary dict.de.txt "
+    "residual import-fairseq '" RESIDUAL_TEST_DATA
+    "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
     "--target-dictionary dict.en.txt -o m > imported || exit 9; ";
 
 TEST(ImportFairseq, SaysWhatItMade) {
@@ -28,8 +28,8 @@ TEST(ImportFairseq, SaysWhatItMade) {
 }
 
 TEST(ImportFairseq, WantsLanguagesThatTheDictionaryDoesNotName) {
-  const auto result = test::run(kImport + "residual import-fairseq " RESIDUAL_TEST_DATA
-                                          "/fairseq/post-ln-e2d2.safetensors "
+  const auto result = test::run(kImport + "residual import-fairseq '" RESIDUAL_TEST_DATA
+                                          "/fairseq/post-ln-e2d2.safetensors' "
                                           "--source-dictionary m/vocabulary.txt -o n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.error, HasSubstr("--source-language"));

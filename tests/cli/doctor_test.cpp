@@ -64,7 +64,7 @@ TEST(Doctor, NotesALocaleThatIsNotUtf8AndALimitOfMemory) {
 }
 
 TEST(Doctor, KnowsAResidualTrainThatIsMissingOrOfAnotherVersion) {
-  const std::string alone = "cp $(command -v residual) . && mkdir bin && ";
+  const std::string alone = "cp \"$(command -v residual)\" . && mkdir bin && ";
   const auto missing = run(alone + "PATH=bin ./residual doctor --quick");
   EXPECT_EQ(missing.exit_code, 0) << missing.output;
   EXPECT_THAT(missing.output, HasSubstr("residual-train is not installed"));

@@ -209,8 +209,8 @@ TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
 
 TEST_F(Translate, TheMeanIsWhatAverageWrites) {
   for (const std::string prefix : {"param", "train.param"}) {  // before and after training
-    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq " RESIDUAL_TEST_DATA
-           "/fairseq/resi-dual-e2d2.safetensors --source-dictionary letters --source-language ab "
+    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq '" RESIDUAL_TEST_DATA
+           "/fairseq/resi-dual-e2d2.safetensors' --source-dictionary letters --source-language ab "
            "--target-language ba --tokenizer none --prefix " +
            prefix + ". -o @" + prefix);
   }

@@ -11,9 +11,9 @@ namespace residual::test {
 inline std::string make_reverse_model(const std::string& path,
                                       const std::string& scheme = "resi-dual",
                                       const std::string& options = "") {
-  return "printf '%s 1\\n' {a..t} > letters && residual import-fairseq " RESIDUAL_TEST_DATA
+  return "printf '%s 1\\n' {a..t} > letters && residual import-fairseq '" RESIDUAL_TEST_DATA
          "/fairseq/" +
-         scheme + "-beam.safetensors --source-dictionary letters --source-language ab " +
+         scheme + "-beam.safetensors' --source-dictionary letters --source-language ab " +
          "--target-language ba --tokenizer none " + options + " -o " + path +
          " > /dev/null && rm letters\n";
 }
