@@ -3,12 +3,16 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/error.h"
 #include "base/parallel.h"
 #include "base/progress.h"
 #include "model/parameters.h"
 #include "probe/figures.h"
 #include "probe/subject.h"
 #include "train/learner.h"
+#include "train/memory.h"
 
 namespace residual::probe {
 namespace {
@@ -31,6 +35,24 @@ Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
   return measure(parameters, batch, train::loss_spec(subject.config.loss));
 }
 
+// How many of the models memory has room for at a time. An Error if not even for one.
+int64_t models_at_once(const std::vector<Subject>& subjects, int64_t tokens) {
+  int64_t most = 1;
+  for (const auto& subject : subjects) {
+    train::TrainConfig config = subject.config;
+    config.train.workers = 1;
+    config.batch.max_tokens = tokens;
+    const auto need = train::estimate_memory(config);
+    // What every block saw and gave, with its gradient, is kept besides: about as much again.
+    most = std::max(most, need.parameters + need.gradients + 2 * need.activations);
+  }
+  const int64_t available = train::available_memory();
+  if (available < 0) return static_cast<int64_t>(subjects.size());
+  require(most <= available, "the largest model needs about {}, {} are free; take fewer layers",
+          train::format_memory(most), train::format_memory(available));
+  return available / most;
+}
+
 }  // namespace
 
 Report probe_models(const ModelOptions& options) {
@@ -42,7 +64,9 @@ Report probe_models(const ModelOptions& options) {
   Progress progress("probe", subjects.size(), "models");
   // Models side by side use the cores better than ATen's threads do, which wait for each other
   // after every small operation; and sums do not depend on their number.
-  parallel_for(static_cast<int64_t>(subjects.size()), 1, [&](int64_t begin, int64_t end) {
+  const auto count = static_cast<int64_t>(subjects.size());
+  const int64_t at_once = std::min(models_at_once(subjects, options.tokens), count);
+  parallel_for(count, (count + at_once - 1) / at_once, [&](int64_t begin, int64_t end) {
     at::set_num_threads(1);
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       measured[i] = {subjects[i].label, measure_subject(subjects[i], batches[i].batch)};

@@ -45,10 +45,21 @@ int64_t activation_floats(const TrainConfig& c) {
 }
 
 // The number in a file of one; -1 if it has none.
-int64_t number_in(const char* file) {
+int64_t number_in(const fs::path& file) {
   std::ifstream stream(file);
   int64_t number = -1;
   return stream >> number ? number : -1;
+}
+
+// Of a control group's use, what only caches files: it gives way to whoever needs memory.
+int64_t cached_files(const fs::path& group) {
+  std::ifstream stream(group / "memory.stat");
+  int64_t own = 0, total = 0;  // version 1 counts the groups below apart
+  std::string key;
+  for (int64_t value = 0; stream >> key >> value;) {
+    if (key.ends_with("active_file")) (key.starts_with("total_") ? total : own) += value;
+  }
+  return std::max(own, total);
 }
 
 }  // namespace
@@ -67,6 +78,17 @@ std::string format_memory(int64_t bytes) {
   return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
 }
 
+int64_t left_of_groups(const fs::path& root, const fs::path& group, const char* limit,
+                       const char* used) {
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (fs::path path = group.relative_path();; path = path.parent_path()) {
+    const fs::path at = root / path;
+    const int64_t most = number_in(at / limit), now = number_in(at / used);
+    if (most >= 0 && now >= 0) least = std::min(least, most - now + cached_files(at));
+    if (path.empty()) return least;
+  }
+}
+
 int64_t available_memory() {
   int64_t least = std::numeric_limits<int64_t>::max();
   std::ifstream machine("/proc/meminfo");
@@ -74,9 +96,21 @@ int64_t available_memory() {
   for (int64_t value = 0; machine >> key >> value; std::getline(machine, unit)) {
     if (key == "MemAvailable:") least = value * 1024;
   }
-  const int64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const int64_t used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit >= 0 && used >= 0) least = std::min(least, limit - used);
+  // Lines of "number:controllers:path"; version 2 has number 0 and no controllers.
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const fs::path path = line.substr(second + 1);
+    if (controllers.empty()) {
+      least =
+          std::min(least, left_of_groups("/sys/fs/cgroup", path, "memory.max", "memory.current"));
+    } else if (controllers == "memory") {
+      least = std::min(least, left_of_groups("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes",
+                                             "memory.usage_in_bytes"));
+    }
+  }
   return least == std::numeric_limits<int64_t>::max() ? -1 : least;
 }
 

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
+#include "support/temporary.h"
 #include "tiny.h"
 #include "train/corpora.h"
 #include "train/display.h"
@@ -201,6 +204,29 @@ TEST(Memory, IsRefusedWithAdvice) {
   TrainConfig recomputed = config;
   recomputed.train.recompute = true;
   EXPECT_LT(estimate_memory(recomputed).activations, 0.6 * static_cast<double>(need.activations));
+}
+
+TEST(Memory, IsLimitedByEveryGroupAroundTheProcess) {
+  const test::TemporaryDirectory root;
+  const auto group = [&](const fs::path& at, int64_t limit, int64_t used, const char* stat) {
+    fs::create_directories(root / at);
+    std::ofstream(root / at / "memory.max") << limit;
+    std::ofstream(root / at / "memory.current") << used;
+    std::ofstream(root / at / "memory.stat") << stat;
+  };
+  const auto left = [&](const char* path) {
+    return left_of_groups(root.path(), path, "memory.max", "memory.current");
+  };
+  EXPECT_EQ(left("/a/b"), std::numeric_limits<int64_t>::max());
+  group("a", 1000, 300, "anon 200\nactive_file 60\ninactive_file 40\n");
+  fs::create_directories(root / "a/b");
+  std::ofstream(root / "a/b/memory.max") << "max\n";
+  EXPECT_EQ(left("/a/b"), 800);
+  EXPECT_EQ(left("/a"), 800);
+  EXPECT_EQ(left("/elsewhere"), std::numeric_limits<int64_t>::max());
+  group("", 500, 100, "active_file 1\ntotal_active_file 5\ntotal_inactive_file 6\n");
+  EXPECT_EQ(left("/a/b"), 411);
+  EXPECT_EQ(left("/elsewhere"), 411);
 }
 
 const Status kStatus{.update = 1200,
