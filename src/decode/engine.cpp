@@ -139,7 +139,7 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
     const int64_t d = x.width();
     float* qkv = e_.wide(x.rows(), 3 * d);
     multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
-    float* cache = reinterpret_cast<float*>(e_.cache_.data()) + l * 2 * d;
+    float* cache = reinterpret_cast<float*>(e_.cache_.data()) + 2 * d * l;
     for (int64_t i = 0; i < x.rows(); ++i) {
       const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
       std::memcpy(cache + slot * e_.cache_stride_, qkv + i * 3 * d + d, 2 * d * sizeof(float));
@@ -298,7 +298,7 @@ void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::Row
   const auto count = static_cast<int64_t>(rows.size());
   if (count == 0) return;
   const int64_t stride = std::max<int64_t>(kLogits / count / kPart, 1) * kPart;
-  float* logits = wide(count, std::min<int64_t>(stride, matrix.panels() * kernels::kPanel));
+  float* logits = wide(count, std::min(stride, int64_t{matrix.panels()} * kernels::kPanel));
   for (int64_t column = 0; column < matrix.out(); column += stride) {
     const int64_t columns = std::min<int64_t>(stride, matrix.out() - column);
     multiply(matrix,
