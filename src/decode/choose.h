@@ -25,8 +25,9 @@ class Chooser {
   // logits of forbidden tokens. An Error if a logit is not a number.
   std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden);
 
-  // The same of a row of which `row` knows at least the k + 4 best. REQUIRES: at most three tokens
-  // are forbidden.
+  // The same of a row of which `row` knows at least the k + kSpare best. REQUIRES: no more tokens
+  // than kSpare are forbidden, <unk> counted if it has a penalty.
+  static constexpr int64_t kSpare = 4;
   std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
                                     std::span<const int32_t> forbidden);
 

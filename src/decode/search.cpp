@@ -14,8 +14,6 @@ namespace {
 
 // Rows whose logits are made together, each time with all of the vocabulary's weights.
 constexpr size_t kLogitRows = 96, kSummaryRows = 192;
-// Of the best of a row, how many may be forbidden, or fall behind as <unk>.
-constexpr int64_t kSpare = 4;
 constexpr int32_t kEos = text::Vocabulary::kEos;
 
 uint64_t key_of(const std::vector<int32_t>& tokens) {
@@ -72,7 +70,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
     : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
   is_summarised_ = models.size() == 1 && !options.sampling.is_on && options.no_repeat_ngram == 0 &&
-                   2 * options.beam + kSpare <= kernels::kMostBest;
+                   2 * options.beam + Chooser::kSpare <= kernels::kMostBest;
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
           options.attention_layer, models_.decoder_layers());
@@ -179,7 +177,7 @@ void Search::advance_all(Team* team) {
 }
 
 void Search::summarise(std::span<const Sentence> sentences, Team* team) {
-  const int64_t k = 2 * options_.beam + kSpare;
+  const int64_t k = 2 * options_.beam + Chooser::kSpare;
   first_summary_ = sentences[0].first_row;
   grow(best_, static_cast<int64_t>(sentences.size()) * options_.beam * k);
   summaries_.clear();
