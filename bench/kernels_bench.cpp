@@ -89,17 +89,15 @@ BENCHMARK(layer_norm_rows)->Arg(1)->Arg(5)->Arg(160);
 void cross_attention(benchmark::State& state) {
   const int rows = static_cast<int>(state.range(0));
   const auto q = random_floats(rows * kWidth), v = random_floats(kPositions * kWidth);
-  std::vector<float> keys(transposed_keys_size(kHeads, kPositions)), out(q.size());
-  transpose_keys(kHeads, v.data(), kWidth, kPositions, keys.data());
+  std::vector<float> memory(shared_memory_size(kHeads, kPositions)), out(q.size());
+  fill_shared_memory(kHeads, v.data(), v.data(), kWidth, kPositions, memory.data());
   for (auto _ : state) {
     attend_shared({.heads = kHeads,
                    .scale = 0.125F,
                    .queries = q.data(),
                    .query_stride = kWidth,
                    .rows = rows,
-                   .keys = keys.data(),
-                   .values = v.data(),
-                   .value_stride = kWidth,
+                   .memory = memory.data(),
                    .positions = kPositions,
                    .out = out.data(),
                    .out_stride = kWidth});
@@ -109,15 +107,15 @@ void cross_attention(benchmark::State& state) {
 }
 BENCHMARK(cross_attention)->Arg(1)->Arg(5)->Arg(24);
 
-void key_transposition(benchmark::State& state) {
-  const auto k = random_floats(kPositions * kWidth);
-  std::vector<float> keys(transposed_keys_size(kHeads, kPositions));
+void shared_memory(benchmark::State& state) {
+  const auto k = random_floats(kPositions * kWidth), v = random_floats(kPositions * kWidth);
+  std::vector<float> memory(shared_memory_size(kHeads, kPositions));
   for (auto _ : state) {
-    transpose_keys(kHeads, k.data(), kWidth, kPositions, keys.data());
+    fill_shared_memory(kHeads, k.data(), v.data(), kWidth, kPositions, memory.data());
     benchmark::ClobberMemory();
   }
 }
-BENCHMARK(key_transposition);
+BENCHMARK(shared_memory);
 
 void cached_attention(benchmark::State& state) {
   const int rows = static_cast<int>(state.range(0));
@@ -134,8 +132,7 @@ void cached_attention(benchmark::State& state) {
                    .queries = q.data(),
                    .query_stride = kWidth,
                    .rows = rows,
-                   .keys = cache.data(),
-                   .values = cache.data() + kWidth,
+                   .cache = cache.data(),
                    .cache_stride = 2 * kWidth,
                    .slots = slots.data(),
                    .slot_stride = kPositions,

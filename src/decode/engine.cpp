@@ -95,16 +95,15 @@ class Engine::EncoderBlocks final : public schemes::Blocks<RowArithmetic> {
     for (const auto& source : sources_) {
       const auto length = static_cast<int>(source.size());
       const float* rows = qkv + first * 3 * d;
-      e_.transposed_.resize(kernels::transposed_keys_size(e_.heads_, length));
-      kernels::transpose_keys(e_.heads_, rows + d, 3 * d, length, e_.transposed_.data());
+      e_.shared_.resize(kernels::shared_memory_size(e_.heads_, length));
+      kernels::fill_shared_memory(e_.heads_, rows + d, rows + 2 * d, 3 * d, length,
+                                  e_.shared_.data());
       kernels::attend_shared({.heads = e_.heads_,
                               .scale = e_.scale_,
                               .queries = rows,
                               .query_stride = 3 * d,
                               .rows = length,
-                              .keys = e_.transposed_.data(),
-                              .values = rows + 2 * d,
-                              .value_stride = 3 * d,
+                              .memory = e_.shared_.data(),
                               .positions = length,
                               .out = mixed.data() + first * d,
                               .out_stride = d});
@@ -142,7 +141,8 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
     float* cache = reinterpret_cast<float*>(e_.cache_.data()) + 2 * d * l;
     for (int64_t i = 0; i < x.rows(); ++i) {
       const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
-      std::memcpy(cache + slot * e_.cache_stride_, qkv + i * 3 * d + d, 2 * d * sizeof(float));
+      const float* const key = qkv + i * 3 * d + d;
+      kernels::fill_cache_row(e_.heads_, key, key + d, cache + slot * e_.cache_stride_);
     }
     Rows mixed = x.like();
     kernels::attend_cached({.heads = e_.heads_,
@@ -150,8 +150,7 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
                             .queries = qkv,
                             .query_stride = 3 * d,
                             .rows = static_cast<int>(x.rows()),
-                            .keys = cache,
-                            .values = cache + d,
+                            .cache = cache,
                             .cache_stride = e_.cache_stride_,
                             .slots = step_.slots,
                             .slot_stride = step_.slot_stride,
@@ -174,9 +173,7 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
                                             .queries = queries.data() + first * d,
                                             .query_stride = d,
                                             .rows = sentence.rows,
-                                            .keys = memory.keys(l),
-                                            .values = memory.values(l),
-                                            .value_stride = d,
+                                            .memory = memory.layer(l),
                                             .positions = memory.positions(),
                                             .out = mixed.data() + first * d,
                                             .out_stride = d};
@@ -236,35 +233,31 @@ std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
 std::vector<Memory> Engine::encode(Sources sources, Team* team) {
   const Rows encoded = encode_rows(sources, team);
   const int64_t d = encoded.width();
-  const int64_t all_values = encoded.size();
-  int64_t all_keys = 0;
+  int64_t stride = 0;
   for (const auto& source : sources) {
-    all_keys += static_cast<int64_t>(
-        kernels::transposed_keys_size(heads_, static_cast<int>(source.size())));
+    stride +=
+        static_cast<int64_t>(kernels::shared_memory_size(heads_, static_cast<int>(source.size())));
   }
   const auto& layers = weights_->decoder().layers;
-  const int64_t stride = all_values + all_keys;
   const auto owner = memory_buffer(stride * static_cast<int64_t>(layers.size()));
 
   std::vector<Memory> memories(sources.size());
   for (size_t l = 0; l < layers.size(); ++l) {
-    float* values = owner->data() + static_cast<int64_t>(l) * stride;
-    float* transposed = values + all_values;
-    multiply(layers[l].cross.value, {.x = encoded.data(), .rows = encoded.rows(), .y = values},
-             team);
     const Rows keys = product(layers[l].cross.key, encoded, team);
+    const Rows values = product(layers[l].cross.value, encoded, team);
+    float* memory = owner->data() + static_cast<int64_t>(l) * stride;
     int64_t first = 0;
     for (size_t s = 0; s < sources.size(); ++s) {
       const auto length = static_cast<int>(sources[s].size());
-      kernels::transpose_keys(heads_, keys.data() + first * d, d, length, transposed);
+      kernels::fill_shared_memory(heads_, keys.data() + first * d, values.data() + first * d, d,
+                                  length, memory);
       if (l == 0) {
         memories[s].owner_ = owner;
-        memories[s].keys_ = transposed;
-        memories[s].values_ = values + first * d;
+        memories[s].first_layer_ = memory;
         memories[s].layer_stride_ = stride;
         memories[s].positions_ = length;
       }
-      transposed += kernels::transposed_keys_size(heads_, length);
+      memory += kernels::shared_memory_size(heads_, length);
       first += length;
     }
   }

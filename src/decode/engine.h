@@ -19,14 +19,13 @@ namespace residual::decode {
 class Memory {
  public:
   int positions() const { return positions_; }
-  const float* keys(int layer) const { return keys_ + layer * layer_stride_; }  // transposed
-  const float* values(int layer) const { return values_ + layer * layer_stride_; }
+  // As kernels::SharedAttention takes them.
+  const float* layer(int l) const { return first_layer_ + l * layer_stride_; }
 
  private:
   friend class Engine;
   std::shared_ptr<const std::vector<float>> owner_;
-  const float* keys_ = nullptr;
-  const float* values_ = nullptr;
+  const float* first_layer_ = nullptr;
   int64_t layer_stride_ = 0;
   int positions_ = 0;
 };
@@ -93,11 +92,11 @@ class Engine {
   float scale_;  // of attention scores
   std::unique_ptr<RowPool> pool_;
   std::vector<float> wide_;           // qkv or a feed-forward's inner layer
-  std::vector<float> transposed_;     // keys of one sentence
+  std::vector<float> shared_;         // keys and values of one sentence
   std::vector<float> probabilities_;  // of one sentence's attention
   std::vector<int32_t> places_;       // of each row in its sentence
   std::vector<float> positions_;      // those seen so far: [places, width]
-  Pages cache_;                       // [slots][layers][key | value] of float
+  Pages cache_;                       // [slots][layers][heads][key, value] of float
   int64_t cache_stride_;
   std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
 };

@@ -47,20 +47,26 @@ float exponentiate(float* scores, int count, float scale) {
   return 1 / total(sum);
 }
 
-// scores[r][j] = q_r . k_j, lanes over positions.
-template <int kRows>
+// scores[r][j] = q_r . k_j, for kVectors vectors of positions.
+template <int kRows, int kVectors>
 HWY_INLINE void score_rows(const float* q, int64_t q_stride, const float* keys, int head_width,
                            int end, float* scores) {
-  for (int j = 0; j < end; j += kLanes) {
-    Floats sum[kRows];
-    for (int r = 0; r < kRows; ++r) sum[r] = hn::Zero(kFloats);
-    for (int i = 0; i < head_width; ++i) {
-      const Floats k = hn::LoadU(kFloats, keys + int64_t{i} * end + j);
-      for (int r = 0; r < kRows; ++r) {
-        sum[r] = hn::MulAdd(hn::Set(kFloats, q[r * q_stride + i]), k, sum[r]);
-      }
+  Floats sum[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(kFloats);
+  }
+  for (int i = 0; i < head_width; ++i, keys += end) {
+    Floats k[kVectors];
+    for (int v = 0; v < kVectors; ++v) k[v] = hn::LoadU(kFloats, keys + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      const Floats x = hn::Set(kFloats, q[r * q_stride + i]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(x, k[v], sum[r][v]);
     }
-    for (int r = 0; r < kRows; ++r) hn::Store(sum[r], kFloats, scores + int64_t{r} * end + j);
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      hn::Store(sum[r][v], kFloats, scores + int64_t{r} * end + v * kLanes);
+    }
   }
 }
 
@@ -112,19 +118,27 @@ template <int kRows>
 void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
   const int end = padded(a.positions);
   const int64_t first = int64_t{head} * a.heads.width;
-  score_rows<kRows>(a.queries + row * a.query_stride + first, a.query_stride, a.keys + first * end,
-                    a.heads.width, end, scores);
+  const float* q = a.queries + row * a.query_stride + first;
+  const float* keys = a.memory + first * (end + a.positions);
+  const float* values = keys + int64_t{a.heads.width} * end;
+  int j = 0;
+  for (; j + 2 * kLanes <= end; j += 2 * kLanes) {
+    score_rows<kRows, 2>(q, a.query_stride, keys + j, a.heads.width, end, scores + j);
+  }
+  for (; j < end; j += kLanes) {
+    score_rows<kRows, 1>(q, a.query_stride, keys + j, a.heads.width, end, scores + j);
+  }
   float factor[kRows];
   for (int r = 0; r < kRows; ++r) {
     float* of_row = scores + int64_t{r} * end;
     factor[r] = exponentiate(of_row, a.positions, a.scale);
     if (a.probabilities == nullptr) continue;
     float* p = a.probabilities + (int64_t{row + r} * a.heads.count + head) * a.positions;
-    for (int j = 0; j < a.positions; ++j) p[j] = of_row[j] * factor[r];
+    for (int i = 0; i < a.positions; ++i) p[i] = of_row[i] * factor[r];
   }
   weigh_head<kRows>(scores, end, factor, a.positions, a.heads.width,
                     a.out + row * a.out_stride + first, a.out_stride,
-                    [&](int j) { return a.values + j * a.value_stride + first; });
+                    [&](int i) { return values + int64_t{i} * a.heads.width; });
 }
 
 // The sums of four vectors' lanes, as four floats.
@@ -179,16 +193,18 @@ void attend_cached_on_target(const CachedAttention& a, float* scores) {
     const int count = a.positions[row];
     for (int head = 0; head < a.heads.count; ++head) {
       const int64_t first = int64_t{head} * a.heads.width;
+      const float* cache = a.cache + 2 * first;
       const auto key = [&](int j) HWY_ATTR {
-        return a.keys + slots[std::min(j, count - 1)] * a.cache_stride + first;
+        return cache + slots[std::min(j, count - 1)] * a.cache_stride;
       };
       for (int j = 0; j < count; j += 4) {
         score_four(a.queries + row * a.query_stride + first,
                    {key(j), key(j + 1), key(j + 2), key(j + 3)}, a.heads.width, scores + j);
       }
       const float factor = exponentiate(scores, count, a.scale);
+      const float* values = cache + a.heads.width;
       weigh_head<1>(scores, 0, &factor, count, a.heads.width, a.out + row * a.out_stride + first, 0,
-                    [&](int j) HWY_ATTR { return a.values + slots[j] * a.cache_stride + first; });
+                    [&](int j) HWY_ATTR { return values + slots[j] * a.cache_stride; });
     }
   }
 }
@@ -214,15 +230,28 @@ float* scratch(int count) {
 HWY_EXPORT(attend_shared_on_target);
 HWY_EXPORT(attend_cached_on_target);
 
-size_t transposed_keys_size(Heads heads, int positions) {
-  return size_t{1} * heads.count * heads.width * padded(positions);
+size_t shared_memory_size(Heads heads, int positions) {
+  return size_t{1} * heads.count * heads.width * (padded(positions) + positions);
 }
 
-void transpose_keys(Heads heads, const float* keys, int64_t stride, int positions, float* out) {
+void fill_shared_memory(Heads heads, const float* keys, const float* values, int64_t stride,
+                        int positions, float* memory) {
   const int end = padded(positions);
-  for (int i = 0; i < heads.count * heads.width; ++i, out += end) {
-    for (int j = 0; j < positions; ++j) out[j] = keys[j * stride + i];
-    std::fill(out + positions, out + end, 0.0F);
+  for (int head = 0; head < heads.count; ++head, keys += heads.width, values += heads.width) {
+    for (int i = 0; i < heads.width; ++i, memory += end) {
+      for (int j = 0; j < positions; ++j) memory[j] = keys[j * stride + i];
+      std::fill(memory + positions, memory + end, 0.0F);
+    }
+    for (int j = 0; j < positions; ++j, memory += heads.width) {
+      std::copy_n(values + j * stride, heads.width, memory);
+    }
+  }
+}
+
+void fill_cache_row(Heads heads, const float* key, const float* value, float* row) {
+  for (int i = 0; i < heads.count * heads.width; i += heads.width) {
+    row = std::copy_n(key + i, heads.width, row);
+    row = std::copy_n(value + i, heads.width, row);
   }
 }
 

@@ -13,11 +13,13 @@ struct Heads {
   int width = 64;
 };
 
-// Keys that several queries share are kept transposed, [heads][head_width][positions padded to 16],
-// so that 16 positions are one vector. Elements that one sentence takes:
-size_t transposed_keys_size(Heads heads, int positions);
-// keys [positions, stride] -> out, which is transposed_keys_size() long.
-void transpose_keys(Heads heads, const float* keys, int64_t stride, int positions, float* out);
+// Keys and values that several queries share, in the order in which they are read: for each head,
+// keys [head_width][positions padded to 16], so that 16 positions are one vector, then values
+// [positions][head_width]. Elements that one sentence takes:
+size_t shared_memory_size(Heads heads, int positions);
+// From keys and values [positions, stride] each.
+void fill_shared_memory(Heads heads, const float* keys, const float* values, int64_t stride,
+                        int positions, float* memory);
 
 // All queries of one sentence against all of its positions: the encoder's self-attention, or one
 // step of the decoder's cross-attention for all hypotheses of a sentence.
@@ -27,9 +29,7 @@ struct SharedAttention {
   const float* queries = nullptr;  // [rows, query_stride]
   int64_t query_stride = 0;
   int rows = 0;
-  const float* keys = nullptr;    // transposed
-  const float* values = nullptr;  // [positions, value_stride]
-  int64_t value_stride = 0;
+  const float* memory = nullptr;  // shared_memory_size() elements
   int positions = 0;
   float* out = nullptr;  // [rows, out_stride]
   int64_t out_stride = 0;
@@ -38,18 +38,18 @@ struct SharedAttention {
 void attend_shared(const SharedAttention& attention);
 
 // One query per hypothesis against what it has decoded so far. Keys and values of all steps lie in
-// one cache of rows, written once and never moved: hypothesis i's j-th key is row
-// slots[i * slot_stride + j]. When the beam reorders its hypotheses, only the slots are copied.
-// A cache_stride that is not a multiple of a large power of two spreads the rows over the sets of
-// the first-level cache: up to a fifth faster.
+// one cache of rows [heads][key, value], written once and never moved: hypothesis i's j-th key is
+// in row slots[i * slot_stride + j]. When the beam reorders its hypotheses, only the slots are
+// copied. A head's key and value stand together because memory is read in runs: apart they take
+// twice the time. A cache_stride that is not a multiple of a large power of two spreads the rows
+// over the sets of the first-level cache: up to a fifth faster.
 struct CachedAttention {
   Heads heads;
   float scale = 1;
   const float* queries = nullptr;  // [rows, query_stride]
   int64_t query_stride = 0;
   int rows = 0;
-  const float* keys = nullptr;    // [slots, cache_stride]
-  const float* values = nullptr;  // [slots, cache_stride]
+  const float* cache = nullptr;  // [slots, cache_stride]
   int64_t cache_stride = 0;
   const int32_t* slots = nullptr;  // [rows, slot_stride]
   int64_t slot_stride = 0;
@@ -58,5 +58,7 @@ struct CachedAttention {
   int64_t out_stride = 0;
 };
 void attend_cached(const CachedAttention& attention);
+// A row of that cache, from a key and a value of all heads.
+void fill_cache_row(Heads heads, const float* key, const float* value, float* row);
 
 }  // namespace residual::kernels

@@ -55,17 +55,15 @@ struct Problem {
   }
 
   std::vector<float> shared(int first, int count, float* probabilities = nullptr) const {
-    std::vector<float> keys(transposed_keys_size(heads, positions));
-    transpose_keys(heads, k.data(), width, positions, keys.data());
+    std::vector<float> memory(shared_memory_size(heads, positions));
+    fill_shared_memory(heads, k.data(), v.data(), width, positions, memory.data());
     std::vector<float> out(count * width);
     attend_shared({.heads = heads,
                    .scale = kScale,
                    .queries = q.data() + first * width,
                    .query_stride = width,
                    .rows = count,
-                   .keys = keys.data(),
-                   .values = v.data(),
-                   .value_stride = width,
+                   .memory = memory.data(),
                    .positions = positions,
                    .out = out.data(),
                    .out_stride = width,
@@ -75,11 +73,11 @@ struct Problem {
 
   // Row i sees positions 0 ... i, which lie in the cache in reverse order.
   std::vector<float> cached(int first, int count) const {
-    std::vector<float> keys(k.size()), values(v.size());
+    std::vector<float> cache(2 * k.size());
     for (int j = 0; j < positions; ++j) {
       const int64_t slot = positions - 1 - j;
-      std::copy_n(k.begin() + j * width, width, keys.begin() + slot * width);
-      std::copy_n(v.begin() + j * width, width, values.begin() + slot * width);
+      fill_cache_row(heads, k.data() + j * width, v.data() + j * width,
+                     cache.data() + slot * 2 * width);
     }
     std::vector<int32_t> slots, seen;
     for (int i = first; i < first + count; ++i) {
@@ -92,9 +90,8 @@ struct Problem {
                    .queries = q.data() + first * width,
                    .query_stride = width,
                    .rows = count,
-                   .keys = keys.data(),
-                   .values = values.data(),
-                   .cache_stride = width,
+                   .cache = cache.data(),
+                   .cache_stride = 2 * width,
                    .slots = slots.data(),
                    .slot_stride = positions,
                    .positions = seen.data(),
