@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/parallel.h"
 
@@ -42,6 +43,7 @@ void Crew::submit(Request request, Done done) {
   for (const auto& model : models_) check_request(request, model->config());
   {
     const std::lock_guard lock(mutex_);
+    has_many_ = std::exchange(has_one_, true);
     queue_.push_back({std::move(request), std::move(done)});
   }
   changed_.notify_one();
@@ -87,6 +89,9 @@ void Crew::work() {
     }
     taken.clear();
     try {
+      if (has_many_) {
+        for (const auto& model : models_) model->pack();
+      }
       if (!requests.empty()) search->add(std::move(requests), idle_team());
       search->step(
           [&](uint64_t id, std::vector<Hypothesis> hypotheses) {

@@ -24,7 +24,8 @@ struct CrewOptions {
 
 // Threads that translate what is submitted from anywhere. Each works on sentences of its own and
 // takes new ones as others end, so that its batch stays full whatever their lengths; a thread that
-// works alone is helped by the idle ones with its products.
+// works alone is helped by the idle ones with its products. The models are packed when a second
+// sentence comes: the first is answered sooner without.
 class Crew {
  public:
   struct Outcome {
@@ -65,6 +66,8 @@ class Crew {
   std::condition_variable changed_;
   std::deque<Job> queue_;
   bool stopped_ = false;
+  bool has_one_ = false;                // sentence
+  std::atomic<bool> has_many_ = false;  // more than one sentence has come
   // Threads with sentences. One that finds itself alone may use the team during a step: no other
   // can find the same until that step is over and the first has counted itself out.
   std::atomic<int> busy_ = 0;

@@ -364,6 +364,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
                                           uint64_t first) const {
   require(sources.size() == targets.size(), "there are {} source lines, but {} target lines",
           sources.size(), targets.size());
+  for (const auto& model : models_) model->pack();
   constexpr int64_t kPairs = 32;  // that go through the decoder together
   std::vector<ScoredLine> scored(sources.size());
   parallel_for(static_cast<int64_t>(sources.size()), kPairs, [&](int64_t begin, int64_t end) {

@@ -49,13 +49,14 @@ class FileValues {
     const bool in_place = tensor.dtype == model::Dtype::f32 &&
                           reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
     if (in_place) return {.numbers = tensor.values<float>(), .is_mapped = true};
-    converted_.push_back(tensor.to_float());
-    return {.numbers = converted_.back()};
+    const auto [made, is_new] = converted_.try_emplace(name);
+    if (is_new) made->second = tensor.to_float();
+    return {.numbers = made->second};
   }
 
  private:
   std::shared_ptr<const model::Directory> directory_;
-  std::deque<std::vector<float>> converted_;
+  std::map<std::string, std::vector<float>> converted_;
 };
 
 }  // namespace
@@ -95,11 +96,13 @@ void EmbeddingTable::embed(std::span<const int32_t> ids, std::span<const int32_t
 }
 
 // Collects what there is to pack, then packs the largest first on all threads, into one block of
-// memory.
+// memory. Or leaves all where it is.
 class Weights::Packer {
  public:
-  Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner)
-      : find_(find), precision_(precision), owner_(std::move(owner)) {}
+  enum class Aim { pack, leave };
+
+  Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner, Aim aim)
+      : find_(find), precision_(precision), owner_(std::move(owner)), aim_(aim) {}
 
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
@@ -110,7 +113,9 @@ class Weights::Packer {
     add(into, values, nullptr, in, 0, out);
   }
 
-  void run() {
+  // False: a matrix cannot be used where it is.
+  bool run() {
+    if (aim_ == Aim::leave) return can_leave_;
     std::ranges::stable_sort(tasks_, std::greater<>(), &Task::bytes);
     size_t all = 0;
     for (Task& task : tasks_) task.place = std::exchange(all, all + task.bytes);
@@ -119,6 +124,7 @@ class Weights::Packer {
       const Task& task = tasks_[begin];
       task.work(Memory(memory, memory->data() + task.place));
     });
+    return true;
   }
 
  private:
@@ -133,7 +139,12 @@ class Weights::Packer {
            int64_t out) {
     const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
     const int64_t begin = first * in;
-    if (!v.panels.empty()) {
+    if (aim_ == Aim::leave) {
+      can_leave_ &= v.is_mapped && !v.is_quantized() && PackedMatrix::fits_unpacked(rows, columns);
+      if (can_leave_) {
+        into = PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, rows, columns);
+      }
+    } else if (!v.panels.empty()) {
       add_packed(into, v, bias, columns, static_cast<int>(first), rows);
     } else if (v.is_quantized()) {
       tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
@@ -142,6 +153,8 @@ class Weights::Packer {
                           drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
                         }});
     } else {
+      // Before as well: what unpacked products have read shall not be there beside what is packed.
+      drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
       tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_), [=, this, &into](Memory m) {
                           into = PackedMatrix(v.numbers.data() + begin, bias, rows, columns,
                                               precision_, std::move(m));
@@ -177,23 +190,45 @@ class Weights::Packer {
   const Find& find_;
   Precision precision_;
   std::shared_ptr<const void> owner_;
+  Aim aim_;
+  bool can_leave_ = true;
   std::vector<Task> tasks_;
 };
 
-Weights::Weights(const model::Config& config, const Find& find, Precision precision,
+Weights::Weights(const model::Config& config, Find find, Precision precision,
                  std::shared_ptr<const void> owner)
-    : config_(config), owner_(std::move(owner)) {
+    : config_(config), precision_(precision), find_(std::move(find)), owner_(std::move(owner)) {
+  if (precision == Precision::float32) {
+    Packer packer(find_, precision, owner_, Packer::Aim::leave);
+    bind(packer, unpacked_);
+    if (packer.run()) return;
+    unpacked_ = {};
+  }
+  pack();
+}
+
+void Weights::pack() const {
+  std::call_once(packing_, [&] {
+    Packer packer(find_, precision_, owner_, Packer::Aim::pack);
+    bind(packer, packed_);
+    packer.run();
+    find_ = nullptr;
+    is_packed_.store(true, std::memory_order_release);
+  });
+}
+
+void Weights::bind(Packer& packer, Stacks& stacks) const {
+  const model::Config& config = config_;
   const int64_t d = config.width;
-  Packer packer(find, precision, owner_);
-  packer.matrix(output_, find(model::output_embedding(config)), d, config.target_vocabulary);
+  packer.matrix(stacks.output, find_(model::output_embedding(config)), d, config.target_vocabulary);
   for (const Side side : {Side::encoder, Side::decoder}) {
-    StackWeights& stack = side == Side::encoder ? encoder_ : decoder_;
+    StackWeights& stack = side == Side::encoder ? stacks.encoder : stacks.decoder;
     const schemes::Stack shape = model::stack(config, side);
     const std::string table =
         side == Side::encoder ? model::source_embedding(config) : model::target_embedding(config);
     stack.embedding = table == model::output_embedding(config)
-                          ? EmbeddingTable(output_, d)
-                          : EmbeddingTable(find(table), d, precision);
+                          ? EmbeddingTable(stacks.output, d)
+                          : EmbeddingTable(find_(table), d, precision_);
     stack.layers.resize(shape.layers);
     for (int l = 0; l < shape.layers; ++l) {
       LayerWeights& layer = stack.layers[l];
@@ -214,12 +249,11 @@ Weights::Weights(const model::Config& config, const Find& find, Precision precis
     }
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
     RowArithmetic arithmetic([&](const std::string& parameter) -> std::span<const float> {
-      const auto numbers = find(prefix + parameter).numbers;
+      const auto numbers = find_(prefix + parameter).numbers;
       return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
     });
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
   }
-  packer.run();
 }
 
 std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directory> directory,
@@ -229,7 +263,7 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
           directory->path().string());
   const auto values = std::make_shared<FileValues>(std::move(directory));
   return std::make_shared<Weights>(
-      config, [&](const std::string& name) { return values->find(name); }, precision, values);
+      config, [values](const std::string& name) { return values->find(name); }, precision, values);
 }
 
 std::shared_ptr<const Weights> copy_weights(

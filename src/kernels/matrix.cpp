@@ -88,6 +88,16 @@ PackedMatrix::PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, in
   weights_ = std::move(packed);
 }
 
+PackedMatrix PackedMatrix::unpacked(std::shared_ptr<const float> weight, const float* bias, int out,
+                                    int in) {
+  require(fits_unpacked(out, in), "weights [{}, {}] must be packed", out, in);
+  PackedMatrix matrix(bias, out, in, Precision::float32);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(weight.get());
+  matrix.weights_ = ReadOnlyMemory(std::move(weight), bytes);
+  matrix.is_packed_ = false;
+  return matrix;
+}
+
 std::span<const std::byte> PackedMatrix::packed() const {
   return {weights_.get(), bytes(out_, in_, precision_)};
 }
@@ -168,6 +178,10 @@ Panels PackedMatrix::view() const {
 }
 
 void PackedMatrix::copy_row(int o, float* row) const {
+  if (!is_packed_) {
+    std::copy_n(reinterpret_cast<const float*>(weights_.get()) + int64_t{o} * in_, in_, row);
+    return;
+  }
   const int group = group_of(precision_);
   const int64_t first = int64_t{o / kPanel} * depth_of(in_, precision_) * group * kPanel;
   const auto copy = [&](auto* weights, auto&& value) {
@@ -194,7 +208,7 @@ void PackedMatrix::multiply(const Product& product) const {
   if (p.last_panel < 0) p.last_panel = panels();
   switch (precision()) {
     case Precision::float32:
-      return multiply_float32(view(), p);
+      return is_packed_ ? multiply_float32(view(), p) : multiply_rows(view(), p);
     case Precision::float16:
       return multiply_float16(view(), p);
     case Precision::int8:

@@ -19,7 +19,6 @@ enum class Precision {
 enum class Epilogue {
   none,  // y = v
   relu,  // y = max(v, 0)
-  add,   // y = y + v
 };
 
 // One call of PackedMatrix::multiply.
@@ -36,7 +35,8 @@ struct Product {
   int last_panel = -1;  // -1: all
 };
 
-constexpr int kPanel = 64;  // columns of y whose weights are laid out together
+constexpr int kPanel = 64;      // columns of y whose weights are laid out together
+constexpr int kMostLanes = 16;  // floats in any CPU's vector
 
 // The kernels' view of a PackedMatrix.
 struct Panels {
@@ -74,6 +74,13 @@ class PackedMatrix {
   // format (docs/formats.md).
   PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in);
 
+  // float32 weights [out, in] as they are, which `weight` keeps alive: products with them take a
+  // tenth more time where they must be read from memory, that is for few rows, and several times as
+  // much for many. REQUIRES: fits_unpacked(out, in).
+  static PackedMatrix unpacked(std::shared_ptr<const float> weight, const float* bias, int out,
+                               int in);
+  static bool fits_unpacked(int out, int in) { return in % 4 == 0 && out >= kMostLanes; }
+
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);
   std::span<const std::byte> packed() const;
@@ -86,6 +93,7 @@ class PackedMatrix {
   int in() const { return in_; }
   int panels() const { return (out_ + kPanel - 1) / kPanel; }
   Precision precision() const { return precision_; }
+  bool is_packed() const { return is_packed_; }
 
  private:
   PackedMatrix(const float* bias, int out, int in, Precision precision);
@@ -95,6 +103,7 @@ class PackedMatrix {
 
   int out_ = 0, in_ = 0;
   Precision precision_ = Precision::float32;
+  bool is_packed_ = true;
   ReadOnlyMemory weights_;
   // As in Panels.
   std::vector<float> bias_, scales_;

@@ -8,6 +8,8 @@ namespace residual::kernels {
 
 void multiply_float32(const Panels& m, const Product& p);
 void multiply_float16(const Panels& m, const Product& p);
+// float32 weights [out, in], not in panels. REQUIRES: PackedMatrix::fits_unpacked(out, in).
+void multiply_rows(const Panels& m, const Product& p);
 
 // `scratch` holds, for each row, ceil(in / group) words of 32 bits and one more.
 void multiply_int8(const Panels& m, const Product& p, std::byte* scratch);

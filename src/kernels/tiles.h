@@ -45,6 +45,11 @@ struct Ahead {
   }
 };
 
+// What is below zero becomes zero; NaN stays.
+HWY_INLINE Floats rectified(Floats x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
+}
+
 // A tile of y. `columns` may be fewer than its vectors hold: the rest is padding of the weights.
 template <int kRows>
 class Tile {
@@ -83,8 +88,7 @@ class Tile {
   HWY_INLINE void finish(float* y, int64_t stride, const Value& value) const {
     const Indices indices;
     if (epilogue_ == Epilogue::none) return finish<Epilogue::none>(y, stride, value, indices);
-    if (epilogue_ == Epilogue::relu) return finish<Epilogue::relu>(y, stride, value, indices);
-    finish<Epilogue::add>(y, stride, value, indices);
+    finish<Epilogue::relu>(y, stride, value, indices);
   }
 
   // Unrolled by hand: a loop would make the compiler keep the sums in memory.
@@ -98,10 +102,7 @@ class Tile {
 
   template <Epilogue kEpilogue>
   static HWY_INLINE void finish(Floats x, float* y) {
-    if (kEpilogue == Epilogue::add) x = hn::Add(hn::LoadU(kFloats, y), x);
-    // What is below zero becomes zero; NaN stays.
-    if (kEpilogue == Epilogue::relu) x = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
-    hn::StoreU(x, kFloats, y);
+    hn::StoreU(kEpilogue == Epilogue::relu ? rectified(x) : x, kFloats, y);
   }
 
   using Indices = std::make_integer_sequence<int, kRows * kTileVectors>;

@@ -180,6 +180,14 @@ TEST(Translator, RunsAModelDirectoryFromTextToText) {
             from_disk[0].outputs[0].tokens);
   const auto twice = Translator({directory / "model", directory / "model"}, {}).translate(lines);
   EXPECT_EQ(twice[0].outputs[0].tokens, from_disk[0].outputs[0].tokens);
+
+  // A first sentence alone uses the weights as they lie in the file, what follows packs them.
+  Translator translator({directory / "model"}, {});
+  for (int i = 0; i < 3; ++i) {
+    const auto again = translator.translate(lines);
+    EXPECT_EQ(again[0].outputs[0].tokens, from_disk[0].outputs[0].tokens);
+    EXPECT_EQ(again[0].outputs[0].score, word_translator().translate(pieces)[0].outputs[0].score);
+  }
 }
 
 TEST(Split, CutsAtSentencesThenSpacesThenCharacters) {

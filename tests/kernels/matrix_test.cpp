@@ -45,7 +45,6 @@ struct Problem {
         double sum = bias[o];
         for (int i = 0; i < in; ++i) sum += double{x[r * in + i]} * weight[int64_t{o} * in + i];
         if (epilogue == Epilogue::relu) sum = std::max(sum, 0.0);
-        if (epilogue == Epilogue::add) sum += 0.5;
         y[r * out + o] = sum;
       }
     }
@@ -81,21 +80,57 @@ TEST_P(Matrix, AgreesWithTheDefinitionAtAllSizes) {
   }
 }
 
-TEST_P(Matrix, EpiloguesRectifyAndAdd) {
+TEST_P(Matrix, TheEpilogueRectifies) {
   const Problem problem{130, 70, 14};
   for (const Precision precision : kPrecisions) {
-    for (const Epilogue epilogue : {Epilogue::relu, Epilogue::add}) {
-      expect_close(problem.multiply(problem.pack(precision), epilogue), problem.exact(epilogue),
-                   tolerance(precision, 70));
+    expect_close(problem.multiply(problem.pack(precision), Epilogue::relu),
+                 problem.exact(Epilogue::relu), tolerance(precision, 70));
+  }
+}
+
+TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
+  for (const int out : {16, 17, 64, 65, 79, 80, 130}) {
+    for (const int in : {4, 36, 516}) {
+      for (const int64_t rows : {1, 2, 5, 6, 7, 13, 24}) {
+        const Problem problem{out, in, rows};
+        const PackedMatrix packed = problem.pack(Precision::float32);
+        const auto unpacked = PackedMatrix::unpacked(
+            {std::shared_ptr<void>(), problem.weight.data()}, problem.bias.data(), out, in);
+        for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu}) {
+          ASSERT_EQ(problem.multiply(unpacked, epilogue), problem.multiply(packed, epilogue))
+              << out << " x " << in << " by " << rows;
+        }
+        // The second panel alone, into rows of a matrix that begins there.
+        if (out <= kPanel) continue;
+        const int64_t columns = std::min(out - kPanel, kPanel);
+        std::vector<float> parts[2];
+        for (const PackedMatrix* matrix : {&packed, &unpacked}) {
+          std::vector<float>& y = parts[matrix == &unpacked];
+          y.assign(rows * columns, 0.5F);
+          matrix->multiply({.x = problem.x.data(),
+                            .rows = rows,
+                            .y = y.data(),
+                            .y_stride = columns,
+                            .y_column = kPanel,
+                            .first_panel = 1,
+                            .last_panel = 2});
+        }
+        ASSERT_EQ(parts[1], parts[0]) << out << " x " << in << " by " << rows;
+        std::vector<float> row(in);
+        unpacked.copy_row(out - 1, row.data());
+        ASSERT_TRUE(std::equal(row.begin(), row.end(), problem.weight.end() - in));
+      }
     }
   }
+  EXPECT_FALSE(PackedMatrix::fits_unpacked(15, 16));
+  EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 15));
 }
 
 TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {
   const Problem all{200, 1100, 53};
   for (const Precision precision : kPrecisions) {
     const PackedMatrix matrix = all.pack(precision);
-    for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu, Epilogue::add}) {
+    for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu}) {
       const std::vector<float> together = all.multiply(matrix, epilogue);
       for (int64_t count = 1; count <= 26; ++count) {
         const int64_t first = all.rows - count;
@@ -220,7 +255,7 @@ TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
 TEST_P(Matrix, Int8AgreesWithTheOtherInstructionSetsToTheLastBit) {
   static std::map<std::string, std::vector<float>> results;
   const Problem problem{130, 257, 14};
-  const std::vector<float> y = problem.multiply(problem.pack(Precision::int8), Epilogue::add);
+  const std::vector<float> y = problem.multiply(problem.pack(Precision::int8));
   EXPECT_EQ(results.try_emplace("first", y).first->second, y);
 }
 
