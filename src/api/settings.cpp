@@ -8,18 +8,15 @@
 namespace residual::api {
 namespace {
 
-enum class Numbers { fp32, int8 };
-
 struct Settings {
-  Numbers precision = Numbers::fp32;
   int64_t threads = 0;
   decode::TranslatorOptions translator;
 };
 
 void fields(ConfigVisitor& visit, Settings& s) {
   constexpr double kMaxThreads = 1024;
-  visit.choice("precision", s.precision, {"fp32", "int8"},
-               "of the matrices; a model exported as int8 stays so");
+  visit.choice("precision", s.translator.precision, {"fp32", "fp16", "int8"},
+               "of the matrices; a model exported as one of the last two stays so");
   visit("threads", s.threads, "that translate; 0: one for each core the process may use",
         {.min = 0, .max = kMaxThreads});
   visit("source", s.translator.source, "source language, if the model has several");
@@ -58,8 +55,6 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   read_toml(toml, "settings", [&](ConfigVisitor& visit) { fields(visit, settings); });
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
-  o.precision =
-      settings.precision == Numbers::int8 ? decode::Precision::int8 : decode::Precision::float32;
   o.crew.threads = static_cast<int>(settings.threads);
   decode::check(o.search);
   return o;

@@ -91,9 +91,11 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
                 "one model of the mean of them instead; they may be checkpoints too, and a run "
                 "stands for all of its own")
       ->group(group);
-  add_choice<Precision>(command, "--precision", o.translator.precision,
-                        {{"fp32", Precision::float32}, {"int8", Precision::int8}},
-                        "of the matrices: fp32 or int8; a model exported as int8 stays so")
+  add_choice<Precision>(
+      command, "--precision", o.translator.precision,
+      {{"fp32", Precision::float32}, {"fp16", Precision::float16}, {"int8", Precision::int8}},
+      "of the matrices: fp32, fp16 or int8; a model exported as one of the last "
+      "two stays so")
       ->group(group);
   command.add_option("--from", o.translator.source, "source language, if the model has several")
       ->type_name("LANG")

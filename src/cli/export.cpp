@@ -15,7 +15,7 @@
 namespace residual::cli {
 namespace {
 
-enum class Storage { as_it_is, int8, packed };
+enum class Storage { as_it_is, float16, int8, packed };
 enum class Form { model, bundle, fairseq, ctranslate2 };
 
 struct Options {
@@ -26,7 +26,8 @@ struct Options {
 };
 
 void write_own_form(const Options& o, const model::Directory& model) {
-  const auto tensors_of = o.storage == Storage::int8     ? model::int8_tensors
+  const auto tensors_of = o.storage == Storage::float16  ? model::float16_tensors
+                          : o.storage == Storage::int8   ? model::int8_tensors
                           : o.storage == Storage::packed ? model::packed_tensors
                                                          : model::stored_tensors;
   const model::ExportedTensors tensors = tensors_of(model);
@@ -51,8 +52,8 @@ void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
   const bool own = o.form == Form::model || o.form == Form::bundle;
   require(own || o.storage == Storage::as_it_is,
-          "--precision int8 is for ResiDual's own forms, as is packed; {}",
-          o.form == Form::fairseq ? "fairseq has float only"
+          "--precision fp16, int8 and packed are for ResiDual's own forms; {}",
+          o.form == Form::fairseq ? "fairseq gets float32"
                                   : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
   o.output.check();
   const fs::path& output = o.output.path;
@@ -66,7 +67,7 @@ void run(const Options& o) {
 
 void add_export(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "export", "Write a model as int8, as one file, or for fairseq or CTranslate2",
+      root, "export", "Write a model as float16, int8, one file, or for fairseq or CTranslate2",
       {"# a quarter of the size, and faster to load",
        "residual export --model runs/iwslt14 --precision int8 -o models/de-en-int8",
        "# float32 that needs no time to load",
@@ -86,10 +87,12 @@ void add_export(CLI::App& root) {
                     {"ctranslate2", Form::ctranslate2}},
                    "a model directory, one file, or a directory for fairseq or CTranslate2")
       ->group(group);
-  add_choice<Storage>(
-      *command, "--precision", options->storage,
-      {{"as-stored", Storage::as_it_is}, {"int8", Storage::int8}, {"packed", Storage::packed}},
-      "of the matrices; packed: float32, laid out to be used where it is mapped")
+  add_choice<Storage>(*command, "--precision", options->storage,
+                      {{"as-stored", Storage::as_it_is},
+                       {"fp16", Storage::float16},
+                       {"int8", Storage::int8},
+                       {"packed", Storage::packed}},
+                      "of the matrices; packed: float32, laid out to be used where it is mapped")
       ->group(group);
   command->callback([options] { run(*options); });
 }

@@ -26,11 +26,11 @@ void drop_pages(std::span<const std::byte> bytes) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-// Tensors of a file as Values. Those that are not float32 or not aligned are converted and kept.
+// Tensors of a file as Values. Those that cannot be used where they are, are converted and kept.
 class FileValues {
  public:
-  explicit FileValues(std::shared_ptr<const model::Directory> directory)
-      : directory_(std::move(directory)) {}
+  FileValues(std::shared_ptr<const model::Directory> directory, Precision precision)
+      : directory_(std::move(directory)), precision_(precision) {}
 
   Values find(const std::string& name) {
     if (directory_->weights().contains(name + model::kPanels)) {
@@ -46,9 +46,16 @@ class FileValues {
               .scales = scales.values<float>(),
               .is_mapped = true};
     }
-    const bool in_place = tensor.dtype == model::Dtype::f32 &&
-                          reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
-    if (in_place) return {.numbers = tensor.values<float>(), .is_mapped = true};
+    const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
+    if (tensor.dtype == model::Dtype::f32 && is_aligned) {
+      return {.numbers = tensor.values<float>(), .is_mapped = true};
+    }
+    const bool is_matrix = tensor.shape.size() == 2;
+    if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix &&
+        precision_ != Precision::int8) {
+      const auto* const halves = reinterpret_cast<const uint16_t*>(tensor.bytes.data());
+      return {.halves = {halves, static_cast<size_t>(tensor.size())}, .is_mapped = true};
+    }
     const auto [made, is_new] = converted_.try_emplace(name);
     if (is_new) made->second = tensor.to_float();
     return {.numbers = made->second};
@@ -56,13 +63,14 @@ class FileValues {
 
  private:
   std::shared_ptr<const model::Directory> directory_;
+  Precision precision_;
   std::map<std::string, std::vector<float>> converted_;
 };
 
 }  // namespace
 
 EmbeddingTable::EmbeddingTable(const Values& values, int64_t width, Precision precision)
-    : values_(values), width_(width), rounded_(precision == Precision::int8) {}
+    : values_(values), width_(width), precision_(precision) {}
 
 const float* EmbeddingTable::row(int32_t id, float* room) const {
   if (shared_ != nullptr) {
@@ -70,7 +78,20 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     return room;
   }
   const int64_t at = id * width_;
-  if (!rounded_ && !values_.is_quantized()) return values_.numbers.data() + at;
+  if (!values_.halves.empty()) {
+    kernels::widen(values_.halves.data() + at, width_, room);
+    return room;
+  }
+  if (precision_ == Precision::float16 && !values_.is_quantized()) {
+    thread_local std::vector<uint16_t> halves;
+    halves.resize(width_);
+    kernels::halve(values_.numbers.data() + at, 1, width_, halves.data());
+    kernels::widen(halves.data(), width_, room);
+    return room;
+  }
+  if (precision_ == Precision::float32 && !values_.is_quantized()) {
+    return values_.numbers.data() + at;
+  }
   thread_local std::vector<int8_t> rounded;
   const int8_t* q = nullptr;
   float scale = 0;
@@ -140,7 +161,7 @@ class Weights::Packer {
     const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
     const int64_t begin = first * in;
     if (aim_ == Aim::leave) {
-      can_leave_ &= v.is_mapped && !v.is_quantized() && PackedMatrix::fits_unpacked(rows, columns);
+      can_leave_ &= v.is_mapped && !v.numbers.empty() && PackedMatrix::fits_unpacked(rows, columns);
       if (can_leave_) {
         into = PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, rows, columns);
       }
@@ -152,6 +173,12 @@ class Weights::Packer {
                                               bias, rows, columns, std::move(m));
                           drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
                         }});
+    } else if (!v.halves.empty()) {
+      tasks_.push_back(
+          {PackedMatrix::bytes(rows, columns, Precision::float16), [=, &into](Memory m) {
+             into = PackedMatrix(v.halves.data() + begin, bias, rows, columns, std::move(m));
+             drop(v, std::as_bytes(v.halves.subspan(begin, out * in)));
+           }});
     } else {
       // Before as well: what unpacked products have read shall not be there beside what is packed.
       drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
@@ -261,7 +288,7 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
   const model::Config& config = directory->description().model;
   require(config.kind == model::Kind::translation, "{}: is not a translation model",
           directory->path().string());
-  const auto values = std::make_shared<FileValues>(std::move(directory));
+  const auto values = std::make_shared<FileValues>(std::move(directory), precision);
   return std::make_shared<Weights>(
       config, [values](const std::string& name) { return values->find(name); }, precision, values);
 }

@@ -20,10 +20,12 @@ namespace residual::decode {
 using kernels::PackedMatrix;
 using kernels::Precision;
 
-// One parameter as its owner keeps it: float32, perhaps packed, or int8 with a scale per row.
+// One parameter as its owner keeps it: float32, perhaps packed, float16, or int8 with a scale per
+// row.
 struct Values {
   std::span<const float> numbers;
   std::span<const float> panels;  // a PackedMatrix's
+  std::span<const uint16_t> halves;
   std::span<const int8_t> quantized;
   std::span<const float> scales;
   bool is_mapped = false;  // in a file: its pages may be dropped and read again
@@ -31,8 +33,9 @@ struct Values {
   bool is_quantized() const { return !quantized.empty(); }
 };
 
-// A matrix of embeddings, one row per symbol. With int8 the rows are those of the quantised
-// matrix, whether a file holds them so or they are rounded here, row by row as they are asked for.
+// A matrix of embeddings, one row per symbol. With float16 and int8 the rows are those of the
+// rounded matrix, whether a file holds them so or they are rounded here, row by row as they are
+// asked for.
 class EmbeddingTable {
  public:
   EmbeddingTable() = default;
@@ -51,7 +54,7 @@ class EmbeddingTable {
   const PackedMatrix* shared_ = nullptr;
   Values values_;
   int64_t width_ = 0;
-  bool rounded_ = false;
+  Precision precision_ = Precision::float32;
 };
 
 struct SelfAttentionWeights {
@@ -79,9 +82,9 @@ struct StackWeights {
 class Weights {
  public:
   // `find` gives a parameter by its name in model/parameters.h; what it gives is copied but for
-  // embeddings and panels, which `owner` keeps alive. Matrices that are int8 already stay so,
-  // whatever the precision. Matrices are packed by the first pack() if all of them are float32 in a
-  // file, and until then used from there; at once if not.
+  // embeddings and panels, which `owner` keeps alive. Matrices that are float16 or int8 stay so
+  // whatever the precision, but for float16 ones if it is int8. Matrices are packed by the first
+  // pack() if all of them are float32 in a file, and until then used from there; at once if not.
   using Find = std::function<Values(const std::string& name)>;
   Weights(const model::Config& config, Find find, Precision precision,
           std::shared_ptr<const void> owner);

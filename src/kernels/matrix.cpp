@@ -36,18 +36,6 @@ int64_t depth_of(int in, Precision precision) {
   return (in + group_of(precision) - 1) / group_of(precision);
 }
 
-// IEEE half precision, ties to even. REQUIRES: |x| < 65520.
-uint16_t half(float x) {
-  const auto bits = std::bit_cast<uint32_t>(std::fabs(x));
-  const uint32_t sign = std::signbit(x) ? 0x8000 : 0;
-  if (bits < 0x38800000) {  // subnormal, below 2^-14: the last bit of |x| + 0.5 is worth 2^-24
-    return static_cast<uint16_t>(sign |
-                                 (std::bit_cast<uint32_t>(std::fabs(x) + 0.5F) - 0x3F000000));
-  }
-  const uint32_t rounded = bits + 0xFFF + (bits >> 13 & 1);
-  return static_cast<uint16_t>(sign | (rounded - (112U << 23)) >> 13);
-}
-
 // Of a finite number.
 float widened(uint16_t half) {
   const uint32_t bits = half & 0x7FFFU;
@@ -138,11 +126,7 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
       break;
     case Precision::float16:
       pack(std::move(memory), [&](int o, std::byte* room) {
-        auto* const halves = reinterpret_cast<uint16_t*>(room);
-        for (int i = 0; i < in; ++i) {
-          require(std::fabs(row(o)[i]) < 65504, "a weight of {} does not fit float16", row(o)[i]);
-          halves[i] = half(row(o)[i]);
-        }
+        halve(row(o), 1, in, reinterpret_cast<uint16_t*>(room));
         return room;
       });
       break;
@@ -154,6 +138,14 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
         return room;
       });
   }
+}
+
+PackedMatrix::PackedMatrix(const uint16_t* halves, const float* bias, int out, int in,
+                           Memory memory)
+    : PackedMatrix(bias, out, in, Precision::float16) {
+  pack(std::move(memory), [&](int o, std::byte*) {
+    return reinterpret_cast<const std::byte*>(halves + int64_t{o} * in);
+  });
 }
 
 PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out,
@@ -216,6 +208,17 @@ void PackedMatrix::multiply(const Product& product) const {
       if (scratch.size() < bytes) scratch.resize(bytes);
       return multiply_int8(view(), p, scratch.data());
   }
+}
+
+void halve(const float* source, int64_t out, int64_t in, uint16_t* halves) {
+  for (int64_t o = 0; o < out; ++o, source += in, halves += in) {
+    const float most = round_to_half(source, in, halves);
+    require(most < 65504, "a weight of {} does not fit float16", most);
+  }
+}
+
+void widen(const uint16_t* halves, int64_t count, float* numbers) {
+  std::transform(halves, halves + count, numbers, widened);
 }
 
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {

@@ -66,6 +66,8 @@ class PackedMatrix {
   // Packs into `memory`, of bytes() at least, or into memory of its own.
   PackedMatrix(const float* weight, const float* bias, int out, int in, Precision precision,
                Memory memory = nullptr);
+  // float16 weights [out, in], as a model file stores them.
+  PackedMatrix(const uint16_t* halves, const float* bias, int out, int in, Memory memory = nullptr);
   // int8 weights as a model file stores them: weight [out, in], W = scales[o] * weight[o, i].
   PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in,
                Memory memory = nullptr);
@@ -109,6 +111,10 @@ class PackedMatrix {
   std::vector<float> bias_, scales_;
   std::vector<int32_t> correction_;
 };
+
+// float16, ties to even. Throws if a number is too large for it, or none.
+void halve(const float* source, int64_t out, int64_t in, uint16_t* halves);
+void widen(const uint16_t* halves, int64_t count, float* numbers);
 
 // Symmetric int8 weights: scales[o] = max_i |W[o, i]| / 127, weight = round(W / scale), ties to
 // even.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/matrix.h"
@@ -57,14 +58,56 @@ void transpose_words(const std::byte* const* rows, int64_t depth, uint32_t* to) 
   for (int64_t j = whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
 }
 
-float round_to_int8_on_target(const float* x, int64_t count, int8_t* rounded) {
-  // |x| as an integer: ordered like the numbers, with infinity and NaN above them.
+// Pairs of halves are transposed as words, some columns at a time, and then taken apart.
+void transpose_halves(const std::byte* const* rows, int64_t depth, uint16_t* to) {
+  constexpr int64_t kPairs = 32;
+  const hn::ScalableTag<uint32_t> words;
+  const hn::Rebind<uint16_t, decltype(words)> halves;
+  HWY_ALIGN uint32_t block[kPairs * kPanel];
+  const int64_t whole = depth / 8 * 4;  // pairs in squares of four
+  for (int64_t begin = 0; begin < whole; begin += kPairs) {
+    const int64_t end = std::min(whole, begin + kPairs);
+    for (int o = 0; o < kPanel; o += 4) {
+      for (int64_t j = begin; j < end; j += 4) {
+        transpose_block(rows + o, j, block + (j - begin) * kPanel + o);
+      }
+    }
+    for (int64_t j = begin; j < end; ++j) {
+      for (int64_t o = 0; o < kPanel; o += kLanes) {
+        const auto pairs = hn::Load(words, block + (j - begin) * kPanel + o);
+        uint16_t* const at = to + 2 * j * kPanel + o;
+        const auto low = hn::And(pairs, hn::Set(words, 0xFFFF));
+        hn::Store(hn::TruncateTo(halves, low), halves, at);
+        hn::Store(hn::TruncateTo(halves, hn::ShiftRight<16>(pairs)), halves, at + kPanel);
+      }
+    }
+  }
+  for (int64_t j = 2 * whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
+}
+
+// max |x_i|, by its bits: ordered like the numbers, with infinity and NaN above them.
+HWY_INLINE float largest(const float* x, int64_t count) {
   int32_t bits = 0;
   for (int64_t i = 0; i < count; ++i)
     bits = std::max(bits, std::bit_cast<int32_t>(x[i]) & INT32_MAX);
-  constexpr int32_t kInfinity = 0x7F800000;
-  const auto most = std::bit_cast<float>(bits);
-  if (bits >= kInfinity) return most;
+  return std::bit_cast<float>(bits);
+}
+
+float round_to_half_on_target(const float* x, int64_t count, uint16_t* halves) {
+  for (int64_t i = 0; i < count; ++i) {
+    const auto all = std::bit_cast<uint32_t>(x[i]);
+    const uint32_t bits = all & 0x7FFFFFFF;
+    // Below 2^-14, subnormal: the last bit of |x| + 0.5 is worth 2^-24.
+    const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + 0.5F) - 0x3F000000;
+    const uint32_t normal = (bits + 0xFFF + (bits >> 13 & 1) - (112U << 23)) >> 13;
+    halves[i] = static_cast<uint16_t>((all >> 16 & 0x8000) | (bits < 0x38800000 ? small : normal));
+  }
+  return largest(x, count);
+}
+
+float round_to_int8_on_target(const float* x, int64_t count, int8_t* rounded) {
+  const float most = largest(x, count);
+  if (!std::isfinite(most)) return most;
   const float divisor = most > 0 ? most : 1;
   constexpr float kRounder = 0x1.8p23F;  // adding and subtracting it rounds, ties to even
   for (int64_t i = 0; i < count; ++i) {
@@ -87,6 +130,8 @@ HWY_AFTER_NAMESPACE();
 namespace residual::kernels {
 
 HWY_EXPORT(transpose_words);
+HWY_EXPORT(transpose_halves);
+HWY_EXPORT(round_to_half_on_target);
 HWY_EXPORT(round_to_int8_on_target);
 HWY_EXPORT(sum_on_target);
 
@@ -94,9 +139,12 @@ void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to) 
   HWY_DYNAMIC_DISPATCH(transpose_words)(rows, depth, to);
 }
 
-// Of old CPUs and float16 alone: plain is fast enough.
 void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to) {
-  for (int64_t j = 0; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
+  HWY_DYNAMIC_DISPATCH(transpose_halves)(rows, depth, to);
+}
+
+float round_to_half(const float* x, int64_t count, uint16_t* halves) {
+  return HWY_DYNAMIC_DISPATCH(round_to_half_on_target)(x, count, halves);
 }
 
 float round_to_int8(const float* x, int64_t count, int8_t* rounded) {

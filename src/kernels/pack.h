@@ -10,6 +10,10 @@ namespace residual::kernels {
 void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to);
 void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to);
 
+// IEEE half precision, ties to even. Returns max |x|, infinite or NaN if an element is; below
+// 65504, or what is written means nothing.
+float round_to_half(const float* x, int64_t count, uint16_t* halves);
+
 // Writes round(127 x / most) with most = max |x|, ties to even, zeros if most is zero; returns
 // most. If that is infinite or NaN, so is an element of x, and nothing is written.
 float round_to_int8(const float* x, int64_t count, int8_t* rounded);

@@ -43,6 +43,24 @@ ExportedTensors stored_tensors(const Directory& model) {
   return out;
 }
 
+ExportedTensors float16_tensors(const Directory& model) {
+  ExportedTensors out;
+  for (const auto& p : parameters(model.description().model)) {
+    const TensorView& tensor = model.parameter(p.name);
+    require(tensor.dtype != Dtype::i8, "{}: is int8; export the model it was made from",
+            model.path().string());
+    if (p.shape.size() != 2 || tensor.dtype == Dtype::f16) {
+      copy_tensor(tensor, out);
+      continue;
+    }
+    const std::vector<float> values = tensor.to_float();
+    std::vector<uint16_t> halves(values.size());
+    kernels::halve(values.data(), p.shape[0], p.shape[1], halves.data());
+    out.add(p.name, Dtype::f16, p.shape, bytes_of(halves));
+  }
+  return out;
+}
+
 ExportedTensors int8_tensors(const Directory& model) {
   ExportedTensors out;
   for (const auto& p : parameters(model.description().model)) {

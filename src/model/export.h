@@ -6,7 +6,7 @@
 
 #include "model/directory.h"
 
-// A model in other forms: int8, fairseq's names, CTranslate2's files.
+// A model in other forms: float16, int8, fairseq's names, CTranslate2's files.
 namespace residual::model {
 
 // Tensors to be written, and the memory of those that are not in the model's own file.
@@ -20,6 +20,9 @@ struct ExportedTensors {
 
 // The parameters as they are stored. They last as long as `model`.
 ExportedTensors stored_tensors(const Directory& model);
+// Matrices as float16, the rest as it is. Running them gives what loading the model with float16
+// precision gives, bit for bit.
+ExportedTensors float16_tensors(const Directory& model);
 // Matrices as int8 with a scale per row, the rest as it is. Running them gives what loading the
 // model with int8 precision gives, bit for bit.
 ExportedTensors int8_tensors(const Directory& model);

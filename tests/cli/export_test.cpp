@@ -38,6 +38,29 @@ TEST_F(Export, Int8IsWhatLoadingAsInt8Gives) {
   EXPECT_EQ(output("cmp @int8-post-ln/model.safetensors @twice/model.safetensors"), "");
 }
 
+TEST_F(Export, Float16IsWhatLoadingAsFloat16Gives) {
+  for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
+    output("residual export --model @" + scheme + " --precision fp16 -o @half-" + scheme);
+    const std::string expected = translations("@" + scheme + " --precision fp16");
+    EXPECT_NE(expected, translations("@" + scheme));  // the scores
+    EXPECT_EQ(translations("@half-" + scheme), expected);
+    EXPECT_EQ(translations("@half-" + scheme + " --precision fp16"), expected);
+    // Widened to float32, by way of files that hold no float16.
+    output("residual export --model @half-" + scheme + " --precision packed -o @wide-" + scheme);
+    EXPECT_EQ(translations("@wide-" + scheme), expected);
+    EXPECT_EQ(translations("@half-" + scheme + " --precision int8"),
+              translations("@wide-" + scheme + " --precision int8"));
+  }
+  EXPECT_LT(fs::file_size(path("half-post-ln/model.safetensors")),
+            fs::file_size(path("post-ln/model.safetensors")) * 3 / 4);
+  output("residual export --model @half-post-ln --precision fp16 -o @half-again");
+  EXPECT_EQ(output("cmp @half-post-ln/model.safetensors @half-again/model.safetensors"), "");
+  EXPECT_THAT(output("residual info @half-post-ln"), HasSubstr("F16"));
+  output("residual export --model @pre-ln --precision int8 -o @eighth");
+  expect_failure("residual export --model @eighth --precision fp16 -o @x", 1,
+                 "is int8; export the model it was made from");
+}
+
 TEST_F(Export, PackedTranslatesAsWhatItWasMadeFrom) {
   for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
     output("residual export --model @" + scheme + " --precision packed -o @packed-" + scheme);
@@ -85,7 +108,7 @@ TEST_F(Export, SaysWhichFormsAModelCannotHave) {
     expect_failure("residual export --model @rounded --to " + form + " -o @x", 1,
                    "is int8; export the model it was made from");
     expect_failure("residual export --model @post-ln --precision int8 --to " + form + " -o @x", 1,
-                   "--precision int8 is for ResiDual's own forms");
+                   "--precision fp16, int8 and packed are for ResiDual's own forms");
   }
   expect_failure("residual export --model /nonexistent -o @x", 1, "/nonexistent");
   expect_failure("residual export --model @post-ln -o /proc/x", 1, "/proc");

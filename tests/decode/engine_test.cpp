@@ -106,7 +106,7 @@ TEST(Engine, GivesRowsThatDoNotDependOnTheirNeighbours) {
 TEST(Engine, SummarisesTheLogitsThatItProjects) {
   model::Config config = small_config();
   config.source_vocabulary = config.target_vocabulary = 3001;  // several parts of many rows
-  for (const auto precision : {Precision::float32, Precision::int8}) {
+  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
     const auto weights = random_model(config).weights(precision);
     Engine engine(weights);
     RowPool pool(config.width);
@@ -206,7 +206,7 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
       return {.panels = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / 4}};
     };
     const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
-    for (const Precision precision : {Precision::float32, Precision::int8}) {
+    for (const Precision precision : {Precision::float32, Precision::float16, Precision::int8}) {
       Engine loaded(
           std::make_shared<Weights>(model.config, find, precision, std::shared_ptr<void>()));
       Engine made(model.weights(precision));

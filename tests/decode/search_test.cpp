@@ -91,7 +91,7 @@ TEST(Beam, ReportsTheScoreThatTheHypothesisHas) {
 
 // Options that need whole rows of logits must not change what the others find.
 TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
-  for (const auto precision : {Precision::float32, Precision::int8}) {
+  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
     const auto model = small_model(1, precision);
     auto requests = random_requests(12);
     requests[3].prefix = {7, 9};
@@ -106,7 +106,7 @@ TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
 // The promise that a translation does not depend on its company: random batches, sentences that
 // come in the middle of others' search, crews of several sizes.
 TEST(Search, GivesTheSameBitsInAnyCompany) {
-  for (const auto precision : {Precision::float32, Precision::int8}) {
+  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
     const auto model = small_model(1, precision);
     const SearchOptions options = {.beam = 3, .n_best = 3, .with_attention = true};
     const auto requests = random_requests(24);

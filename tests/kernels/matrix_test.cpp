@@ -295,6 +295,31 @@ TEST_P(Matrix, RowsAreThoseThatAreMultiplied) {
   }
 }
 
+// Numbers of every exponent that float16 has, and below.
+TEST_P(Matrix, Float16IsTheNearest) {
+  constexpr int kOut = 3, kIn = 9000;
+  std::vector<float> weight = random_floats(kOut * kIn, 5);
+  for (int i = 0; i < kOut * kIn; ++i) weight[i] = std::ldexp(weight[i], i % 41 - 27);
+  std::vector<uint16_t> halves(weight.size());
+  halve(weight.data(), kOut, kIn, halves.data());
+  std::vector<float> wide(weight.size());
+  widen(halves.data(), kOut * kIn, wide.data());
+  for (int i = 0; i < kOut * kIn; ++i) {
+    const double error = std::fabs(double{wide[i]} - weight[i]);
+    const int exponent = std::max(std::ilogb(weight[i]), -14);  // below are subnormals
+    ASSERT_LE(error, std::ldexp(0.5, exponent - 10)) << weight[i] << ' ' << wide[i];
+    ASSERT_EQ(std::signbit(wide[i]), std::signbit(weight[i]));
+  }
+  const PackedMatrix rounded(weight.data(), nullptr, kOut, kIn, Precision::float16);
+  const PackedMatrix stored(halves.data(), nullptr, kOut, kIn);
+  EXPECT_TRUE(std::ranges::equal(rounded.packed(), stored.packed()));
+  std::vector<float> row(kIn);
+  for (int o = 0; o < kOut; ++o) {
+    stored.copy_row(o, row.data());
+    ASSERT_TRUE(std::equal(row.begin(), row.end(), wide.begin() + o * kIn));
+  }
+}
+
 TEST_P(Matrix, RowsOfZerosGiveTheBias) {
   Problem problem{70, 40, 2};
   std::fill_n(problem.x.begin(), 40, 0.0F);
