@@ -106,10 +106,12 @@ void PackedMatrix::pack(Memory memory, const MakeRow& make_row) {
       rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
     }
     std::byte* const to = memory.get() + first * row_bytes;
+    const bool others_follow = rows[0] != room.data() && first + kPanel < out_;
+    const std::byte* const ahead = rows[0] + (others_follow ? kPanel * row_bytes : 0);
     if (word == sizeof(uint32_t)) {
-      transpose_panel(rows, depth, reinterpret_cast<uint32_t*>(to));
+      transpose_panel(rows, depth, ahead, reinterpret_cast<uint32_t*>(to));
     } else {
-      transpose_panel(rows, depth, reinterpret_cast<uint16_t*>(to));
+      transpose_panel(rows, depth, ahead, reinterpret_cast<uint16_t*>(to));
     }
   }
   weights_ = std::move(memory);

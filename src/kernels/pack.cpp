@@ -34,8 +34,11 @@ namespace {
 
 const hn::Full128<uint32_t> kFourWords;
 
-// Four words of four rows.
-HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, uint32_t* to) {
+// Four words of four rows. Fetches the next line.
+HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, const std::byte*& ahead,
+                                uint32_t* to) {
+  __builtin_prefetch(ahead, 0, 2);
+  ahead += kCacheLine;
   const auto row = [&](int o) HWY_ATTR {
     return hn::LoadU(kFourWords, reinterpret_cast<const uint32_t*>(rows[o]) + j);
   };
@@ -46,20 +49,24 @@ HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, uint32_
 }  // namespace
 
 // A few cache lines of each row at a time: both sides stay in the first-level cache.
-void transpose_words(const std::byte* const* rows, int64_t depth, uint32_t* to) {
+void transpose_words(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                     uint32_t* to) {
   constexpr int64_t kWords = 64;
   const int64_t whole = depth / 4 * 4;
   for (int64_t begin = 0; begin < whole; begin += kWords) {
     const int64_t end = std::min(whole, begin + kWords);
     for (int o = 0; o < kPanel; o += 4) {
-      for (int64_t j = begin; j < end; j += 4) transpose_block(rows + o, j, to + j * kPanel + o);
+      for (int64_t j = begin; j < end; j += 4) {
+        transpose_block(rows + o, j, ahead, to + j * kPanel + o);
+      }
     }
   }
   for (int64_t j = whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
 }
 
 // Pairs of halves are transposed as words, some columns at a time, and then taken apart.
-void transpose_halves(const std::byte* const* rows, int64_t depth, uint16_t* to) {
+void transpose_halves(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                      uint16_t* to) {
   constexpr int64_t kPairs = 32;
   const hn::ScalableTag<uint32_t> words;
   const hn::Rebind<uint16_t, decltype(words)> halves;
@@ -69,7 +76,7 @@ void transpose_halves(const std::byte* const* rows, int64_t depth, uint16_t* to)
     const int64_t end = std::min(whole, begin + kPairs);
     for (int o = 0; o < kPanel; o += 4) {
       for (int64_t j = begin; j < end; j += 4) {
-        transpose_block(rows + o, j, block + (j - begin) * kPanel + o);
+        transpose_block(rows + o, j, ahead, block + (j - begin) * kPanel + o);
       }
     }
     for (int64_t j = begin; j < end; ++j) {
@@ -135,12 +142,14 @@ HWY_EXPORT(round_to_half_on_target);
 HWY_EXPORT(round_to_int8_on_target);
 HWY_EXPORT(sum_on_target);
 
-void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to) {
-  HWY_DYNAMIC_DISPATCH(transpose_words)(rows, depth, to);
+void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                     uint32_t* to) {
+  HWY_DYNAMIC_DISPATCH(transpose_words)(rows, depth, ahead, to);
 }
 
-void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to) {
-  HWY_DYNAMIC_DISPATCH(transpose_halves)(rows, depth, to);
+void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                     uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(transpose_halves)(rows, depth, ahead, to);
 }
 
 float round_to_half(const float* x, int64_t count, uint16_t* halves) {

@@ -6,9 +6,13 @@
 // The half of packing that depends on the instruction set.
 namespace residual::kernels {
 
-// to[j][o] = rows[o][j] for kPanel rows of `depth` words each. The rows need not be aligned.
-void transpose_panel(const std::byte* const* rows, int64_t depth, uint32_t* to);
-void transpose_panel(const std::byte* const* rows, int64_t depth, uint16_t* to);
+// to[j][o] = rows[o][j] for kPanel rows of `depth` words each. The rows need not be aligned. As
+// many bytes as they have are fetched from `ahead` on meanwhile: the CPU does not see what comes
+// next where many rows are read side by side.
+void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                     uint32_t* to);
+void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
+                     uint16_t* to);
 
 // IEEE half precision, ties to even. Returns max |x|, infinite or NaN if an element is; below
 // 65504, or what is written means nothing.
