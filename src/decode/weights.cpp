@@ -34,7 +34,10 @@ class FileValues {
 
   Values find(const std::string& name) {
     if (directory_->weights().contains(name + model::kPanels)) {
-      return {.panels = directory_->weights().at(name + model::kPanels).values<float>()};
+      const auto& panels = directory_->weights().at(name + model::kPanels);
+      return {.panels = std::as_bytes(std::span(panels.bytes)),
+              .panel_precision =
+                  panels.dtype == model::Dtype::f16 ? Precision::float16 : Precision::float32};
     }
     const auto& tensor = directory_->weights().at(name);
     if (tensor.dtype == model::Dtype::i8) {
@@ -192,23 +195,25 @@ class Weights::Packer {
   // In place, where the layout is that of the products.
   void add_packed(PackedMatrix& into, const Values& v, const float* bias, int in, int first,
                   int out) {
-    const auto* const at =
-        reinterpret_cast<const std::byte*>(v.panels.data() + int64_t{first} * in);
+    const Precision stored = v.panel_precision;
+    const bool stays =
+        precision_ == stored || (stored == Precision::float16 && precision_ == Precision::float32);
+    const std::byte* const at = v.panels.data() + PackedMatrix::bytes(first, in, stored);
     const bool is_aligned = reinterpret_cast<uintptr_t>(at) % kernels::kCacheLine == 0;
-    if (precision_ == Precision::float32 && is_aligned && first % kernels::kPanel == 0) {
-      into = PackedMatrix({owner_, at}, bias, out, in);
+    if (stays && is_aligned && first % kernels::kPanel == 0) {
+      into = PackedMatrix({owner_, at}, bias, out, in, stored);
       return;
     }
-    tasks_.push_back({PackedMatrix::bytes(out, in, precision_), [=, this, &into](Memory m) {
-                        const auto* const panels =
-                            reinterpret_cast<const std::byte*>(v.panels.data());
-                        const PackedMatrix whole({owner_, panels}, nullptr, first + out, in);
-                        std::vector<float> rows(static_cast<size_t>(out) * in);
-                        for (int o = 0; o < out; ++o) {
-                          whole.copy_row(first + o, rows.data() + int64_t{o} * in);
-                        }
-                        into = PackedMatrix(rows.data(), bias, out, in, precision_, std::move(m));
-                      }});
+    const Precision precision = stays ? stored : precision_;
+    tasks_.push_back(
+        {PackedMatrix::bytes(out, in, precision), [=, this, &into](Memory m) {
+           const PackedMatrix whole({owner_, v.panels.data()}, nullptr, first + out, in, stored);
+           std::vector<float> rows(static_cast<size_t>(out) * in);
+           for (int o = 0; o < out; ++o) {
+             whole.copy_row(first + o, rows.data() + int64_t{o} * in);
+           }
+           into = PackedMatrix(rows.data(), bias, out, in, precision, std::move(m));
+         }});
   }
   static void drop(const Values& v, std::span<const std::byte> bytes) {
     if (v.is_mapped) drop_pages(bytes);

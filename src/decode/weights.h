@@ -24,7 +24,8 @@ using kernels::Precision;
 // row.
 struct Values {
   std::span<const float> numbers;
-  std::span<const float> panels;  // a PackedMatrix's
+  std::span<const std::byte> panels;  // a PackedMatrix's
+  Precision panel_precision = Precision::float32;
   std::span<const uint16_t> halves;
   std::span<const int8_t> quantized;
   std::span<const float> scales;

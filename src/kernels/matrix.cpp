@@ -71,8 +71,9 @@ PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precisi
   }
 }
 
-PackedMatrix::PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in)
-    : PackedMatrix(bias, out, in, Precision::float32) {
+PackedMatrix::PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in,
+                           Precision precision)
+    : PackedMatrix(bias, out, in, precision) {
   weights_ = std::move(packed);
 }
 

@@ -72,9 +72,9 @@ class PackedMatrix {
   PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in,
                Memory memory = nullptr);
 
-  // float32 weights that are packed already, used where they are. Their layout is part of a file
-  // format (docs/formats.md).
-  PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in);
+  // float32 or float16 weights that are packed already, used where they are. Their layout is part
+  // of a file format (docs/formats.md).
+  PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision);
 
   // float32 weights [out, in] as they are, which `weight` keeps alive: products with them take a
   // tenth more time where they must be read from memory, that is for few rows, and several times as

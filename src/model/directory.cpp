@@ -40,10 +40,12 @@ bool is_scale_of_known(const std::string& name, const std::set<std::string>& kno
 std::string panel_problem(const TensorView& found, const std::vector<int64_t>& matrix) {
   const std::vector<int64_t> expected = {(matrix[0] + kernels::kPanel - 1) / kernels::kPanel,
                                          matrix[1], kernels::kPanel};
-  const bool right = found.dtype == Dtype::f32 && found.shape == expected;
-  return right ? ""
-               : fmt::format("{} is {} [{}], expected F32 [{}]", found.name, name_of(found.dtype),
-                             fmt::join(found.shape, ", "), fmt::join(expected, ", "));
+  const bool is_floating = found.dtype == Dtype::f32 || found.dtype == Dtype::f16;
+  return is_floating && found.shape == expected
+             ? ""
+             : fmt::format("{} is {} [{}], expected F32 or F16 [{}]", found.name,
+                           name_of(found.dtype), fmt::join(found.shape, ", "),
+                           fmt::join(expected, ", "));
 }
 
 // What is wrong with how a parameter's numbers are stored: floating point, or int8 for matrices.

@@ -88,17 +88,20 @@ ExportedTensors packed_tensors(const Directory& model) {
   ExportedTensors out;
   for (const auto& p : parameters(config)) {
     const TensorView& tensor = model.parameter(p.name);
-    require(tensor.dtype != Dtype::i8, "{}: is int8; only float32 matrices are packed",
+    require(tensor.dtype != Dtype::i8, "{}: is int8; only float32 and float16 matrices are packed",
             model.path().string());
     if (!is_multiplied(p, config)) {
       copy_tensor(tensor, out);
       continue;
     }
-    const kernels::PackedMatrix packed(tensor.to_float().data(), nullptr,
-                                       static_cast<int>(p.shape[0]), static_cast<int>(p.shape[1]),
-                                       kernels::Precision::float32);
+    const bool is_half = tensor.dtype == Dtype::f16;
+    const kernels::PackedMatrix packed(
+        tensor.to_float().data(), nullptr, static_cast<int>(p.shape[0]),
+        static_cast<int>(p.shape[1]),
+        is_half ? kernels::Precision::float16 : kernels::Precision::float32);
     const auto bytes = packed.packed();
-    out.add(p.name + kPanels, Dtype::f32, {packed.panels(), p.shape[1], kernels::kPanel},
+    out.add(p.name + kPanels, is_half ? Dtype::f16 : Dtype::f32,
+            {packed.panels(), p.shape[1], kernels::kPanel},
             {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   return out;

@@ -45,11 +45,19 @@ TEST_F(Export, Float16IsWhatLoadingAsFloat16Gives) {
     EXPECT_NE(expected, translations("@" + scheme));  // the scores
     EXPECT_EQ(translations("@half-" + scheme), expected);
     EXPECT_EQ(translations("@half-" + scheme + " --precision fp16"), expected);
-    // Widened to float32, by way of files that hold no float16.
-    output("residual export --model @half-" + scheme + " --precision packed -o @wide-" + scheme);
-    EXPECT_EQ(translations("@wide-" + scheme), expected);
+    output("residual export --model @half-" + scheme + " --precision packed -o @panels-" + scheme);
+    for (const std::string precision : {"fp32", "fp16"}) {
+      EXPECT_EQ(translations("@panels-" + scheme + " --precision " + precision), expected);
+    }
     EXPECT_EQ(translations("@half-" + scheme + " --precision int8"),
-              translations("@wide-" + scheme + " --precision int8"));
+              translations("@panels-" + scheme + " --precision int8"));
+    // Widened to float32, by way of fairseq's form.
+    if (scheme != "resi-dual") continue;
+    output("residual export --model @half-resi-dual --to fairseq -o @fairseq-half");
+    output(
+        "cd @fairseq-half && residual import-fairseq model.safetensors --source-dictionary "
+        "dict.ab.txt --target-dictionary dict.ba.txt --tokenizer none -o @wide");
+    EXPECT_EQ(translations("@wide"), expected);
   }
   EXPECT_LT(fs::file_size(path("half-post-ln/model.safetensors")),
             fs::file_size(path("post-ln/model.safetensors")) * 3 / 4);
@@ -74,7 +82,7 @@ TEST_F(Export, PackedTranslatesAsWhatItWasMadeFrom) {
                  "is packed for translating; take the model it was made from");
   output("residual export --model @post-ln --precision int8 -o @of-int8");
   expect_failure("residual export --model @of-int8 --precision packed -o @x", 1,
-                 "only float32 matrices are packed");
+                 "only float32 and float16 matrices are packed");
 }
 
 TEST_F(Export, ABundleIsTheWholeModelInOneFile) {

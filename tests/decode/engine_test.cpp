@@ -202,8 +202,7 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
     }
     const auto find = [&](const std::string& name) -> Values {
       if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-      const auto bytes = stored.at(name).packed();
-      return {.panels = {reinterpret_cast<const float*>(bytes.data()), bytes.size() / 4}};
+      return {.panels = stored.at(name).packed()};
     };
     const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
     for (const Precision precision : {Precision::float32, Precision::float16, Precision::int8}) {
