@@ -34,8 +34,9 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
     const Floats bias = hn::LoadU(kFloats, m.bias + column + v * kLanes);
     for (int r = 0; r < kRows; ++r) sum[r][v] = bias;
   }
+  Fetcher fetcher(ahead);
   for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
-    ahead.fetch(k);
+    fetcher.step(k);
     if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
     Floats weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load(w + v * kLanes);
@@ -51,7 +52,7 @@ template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
   const int64_t x_bytes = m.in * int64_t{sizeof(float)};
   const int64_t panel_bytes = int64_t{m.in} * kPanel * sizeof(Weight);
-  over_tiles<kTileRows>(m, p, x_bytes, panel_bytes,
+  over_tiles<kTileRows>(m, p, x_bytes, panel_bytes, m.in,
                         [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
                           float_tile<decltype(rows)::value, Weight>(m, p, row, column, ahead);
                         });

@@ -143,8 +143,9 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
         kOffset == 0 ? hn::Zero(kInts) : hn::LoadU(kInts, m.correction + column + v * kLanes);
     for (int r = 0; r < kRows; ++r) sum[r][v] = first;
   }
+  Fetcher fetcher(ahead);
   for (int64_t k = 0; k < q.depth; ++k, w += kPanel * kGroup) {
-    ahead.fetch(k);
+    fetcher.step(k);
     Ints weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load_weights(w + v * kLanes * kGroup);
     for (int r = 0; r < kRows; ++r) {
@@ -174,7 +175,7 @@ void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
   }
   const Quantized q = {.words = scratch, .scales = scales, .depth = depth};
   const int64_t panel_bytes = depth * kPanel * kGroup;
-  over_tiles<kInt8Rows>(m, p, depth * kWord, panel_bytes,
+  over_tiles<kInt8Rows>(m, p, depth * kWord, panel_bytes, depth,
                         [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
                           int8_tile<decltype(rows)::value>(m, p, q, row, column, ahead);
                         });

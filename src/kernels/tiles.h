@@ -33,16 +33,30 @@ constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 6 : 3;
 // panels of weights they stay in the second-level cache.
 constexpr int64_t kBlockBytes = 384 << 10;
 
-// The part of the next panel's weights that a tile fetches into the second-level cache while it
-// multiplies with this panel's.
+// The part of the next panel's weights that a tile fetches while it multiplies with this panel's.
+// Into the first-level cache, from where they fall into the second: of lines fetched into the
+// second alone, a Zen 4 had none when their turn came.
 struct Ahead {
-  const std::byte* weights;
-  int64_t lines;
+  const std::byte* weights = nullptr;
+  int64_t lines = 0;
+  int64_t interval = 1;  // steps from one line to the next: evenly over the tile
+};
+class Fetcher {
+ public:
+  explicit Fetcher(const Ahead& ahead)
+      : next_(ahead.lines > 0 ? 0 : -1), interval_(ahead.interval), line_(ahead.weights) {}
 
-  // REQUIRES: called with every k below `lines`.
-  HWY_INLINE void fetch(int64_t k) const {
-    if (k < lines) __builtin_prefetch(weights + k * int64_t{kCacheLine}, 0, 2);
+  // REQUIRES: called with every step of the tile in turn.
+  HWY_INLINE void step(int64_t k) {
+    if (k != next_) return;
+    hwy::Prefetch(line_);
+    line_ += kCacheLine;
+    next_ += interval_;
   }
+
+ private:
+  int64_t next_, interval_;
+  const std::byte* line_;
 };
 
 // What is below zero becomes zero; NaN stays.
@@ -127,11 +141,11 @@ HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Ahead
 }
 
 // Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product whose rows
-// of x and panels of weights have that many bytes. The tiles of a row block are as equal as can be:
-// a tile of one or two rows would wait for its weights.
+// of x and panels of weights have that many bytes, and whose tiles take that many steps. The tiles
+// of a row block are as equal as can be: a tile of one or two rows would wait for its weights.
 template <int kMostRows, class Call>
 HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, int64_t panel_bytes,
-                           const Call& tile) {
+                           int64_t steps, const Call& tile) {
   const int64_t row_block = std::max<int64_t>(kBlockBytes / x_bytes / kMostRows, 1) * kMostRows;
   const int64_t last_column = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
   for (int64_t block = 0; block < p.rows; block += row_block) {
@@ -144,7 +158,7 @@ HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, i
       if (tiles < 4 || (panel + 1) * kPanel >= m.out) lines = 0;
       Ahead ahead = {static_cast<const std::byte*>(m.weights) + (panel + 1) * panel_bytes +
                          panel_bytes * (column % kPanel) / kPanel,
-                     lines};
+                     lines, std::max<int64_t>(steps / std::max<int64_t>(lines, 1), 1)};
       for (int64_t row = block; row < last_row;) {
         const int64_t left = last_row - row, count = (left + kMostRows - 1) / kMostRows;
         const int64_t rows = (left + count - 1) / count;
