@@ -76,9 +76,9 @@ class PackedMatrix {
   // of a file format (docs/formats.md).
   PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision);
 
-  // float32 weights [out, in] as they are, which `weight` keeps alive: products with them take a
-  // tenth more time where they must be read from memory, that is for few rows, and several times as
-  // much for many. REQUIRES: fits_unpacked(out, in).
+  // float32 weights [out, in] as they are, which `weight` keeps alive. Products with them take
+  // about as long where a few rows wait for weights from memory, and twice as long for many rows.
+  // REQUIRES: fits_unpacked(out, in).
   static PackedMatrix unpacked(std::shared_ptr<const float> weight, const float* bias, int out,
                                int in);
   static bool fits_unpacked(int out, int in) { return in % 4 == 0 && out >= kMostLanes; }

@@ -13,14 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
-// How far ahead of their use weights are fetched, at least. The CPU does not do so by itself where
-// many rows are read side by side.
-constexpr int64_t kAheadBytes = 64 << 10;
-
-HWY_INLINE void fetch(const float* weights) {
-  __builtin_prefetch(weights, 0, 2);  // into the second-level cache
-}
-constexpr int64_t kLine = kCacheLine / sizeof(float);
+// How far ahead of its use a row's weights are fetched, in elements: 16 lines. The CPU does not do
+// so by itself where many rows are read side by side.
+constexpr int64_t kDistance = 256;
 
 // Four elements of rows 0, 4, 8 ... from `w` on, a block of four lanes each.
 template <class D>
@@ -36,18 +31,23 @@ HWY_INLINE hn::Vec<D> load_blocks(D d, const float* w, int64_t stride) {
 
 // Rows [row, row + kRows) by columns [column, column + kLanes) of y; those before `first` are
 // computed, but not stored. Four inputs at a time, a square of weights is transposed in registers.
-// Fetches as many weights as it uses from `ahead` on, if that is not null.
+// `others_follow`: the next rows of weights are used next.
 template <int kRows>
 HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
-                               int64_t first, const float* ahead) {
+                               int64_t first, bool others_follow) {
   const int64_t in = m.in;
   const float* w = static_cast<const float*>(m.weights) + column * in;
   const float* x = p.x + row * p.x_stride;
   Floats sum[kRows];
   for (int r = 0; r < kRows; ++r) sum[r] = hn::LoadU(kFloats, m.bias + column);
   for (int64_t k = 0; k < in; k += 4) {
-    if (ahead != nullptr) {
-      for (int64_t i = 0; i < 4 * kLanes; i += kLine) fetch(ahead + k * kLanes + i);
+    // Each step a quarter of the rows: all of them once in the 16 inputs of a line.
+    const bool is_within = k + kDistance < in;
+    if (is_within || others_follow) {
+      const float* ahead = w + k + kDistance + (is_within ? 0 : (kLanes - 1) * in);
+      for (int64_t i = 0; i < kLanes / 4; ++i) {
+        __builtin_prefetch(ahead + (k / 4 % 4 * (kLanes / 4) + i) * in, 0, 2);
+      }
     }
     Floats weights[4];
     const auto block = [&](int64_t r) HWY_ATTR { return load_blocks(kFloats, w + r * in + k, in); };
@@ -75,24 +75,16 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
 }  // namespace
 
 void multiply_rows_on_target(const Panels& m, const Product& p) {
-  const auto* w = static_cast<const float*>(m.weights);
-  const int64_t begin = int64_t{kPanel} * p.first_panel;
   const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
-  // Whole tiles of columns that are fetched ahead of their use.
-  const int64_t tile_bytes = kLanes * m.in * int64_t{sizeof(float)};
-  const int64_t distance = (kAheadBytes + tile_bytes - 1) / tile_bytes * kLanes;
-  for (int64_t i = begin * m.in; i < std::min(begin + distance, end) * m.in; i += kLine) {
-    fetch(w + i);
-  }
-  for (int64_t first = begin; first < end; first += kLanes) {
+  for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
     const int64_t column = std::min<int64_t>(first, m.out - kLanes);
-    const float* ahead = first + distance < end ? w + (first + distance) * m.in : nullptr;
     for (int64_t row = 0; row < p.rows; row += kTileRows) {
+      const bool others_follow = first + kLanes < end && row + kTileRows >= p.rows;
       call_tile<kTileRows>(std::min<int64_t>(kTileRows, p.rows - row), row, column, Ahead(),
                            [&](auto rows, int64_t at, int64_t, const Ahead&) HWY_ATTR {
-                             row_major_tile<decltype(rows)::value>(m, p, at, column, first, ahead);
+                             row_major_tile<decltype(rows)::value>(m, p, at, column, first,
+                                                                   others_follow);
                            });
-      ahead = nullptr;
     }
   }
 }
