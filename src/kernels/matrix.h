@@ -95,7 +95,6 @@ class PackedMatrix {
   int in() const { return in_; }
   int panels() const { return (out_ + kPanel - 1) / kPanel; }
   Precision precision() const { return precision_; }
-  bool is_packed() const { return is_packed_; }
 
  private:
   PackedMatrix(const float* bias, int out, int in, Precision precision);
