@@ -70,7 +70,7 @@ void add_export(CLI::App& root) {
       root, "export", "Write a model as float16, int8, one file, or for fairseq or CTranslate2",
       {"# a quarter of the size, and faster to load",
        "residual export --model runs/iwslt14 --precision int8 -o models/de-en-int8",
-       "# float32 that needs no time to load",
+       "# as precise as it was, and no time to load",
        "residual export --model models/de-en --precision packed --to bundle -o de-en.safetensors",
        "residual export --model models/post-ln --to ctranslate2 -o ctranslate2/de-en"});
   auto options = std::make_shared<Options>();
@@ -87,12 +87,14 @@ void add_export(CLI::App& root) {
                     {"ctranslate2", Form::ctranslate2}},
                    "a model directory, one file, or a directory for fairseq or CTranslate2")
       ->group(group);
-  add_choice<Storage>(*command, "--precision", options->storage,
-                      {{"as-stored", Storage::as_it_is},
-                       {"fp16", Storage::float16},
-                       {"int8", Storage::int8},
-                       {"packed", Storage::packed}},
-                      "of the matrices; packed: float32, laid out to be used where it is mapped")
+  add_choice<Storage>(
+      *command, "--precision", options->storage,
+      {{"as-stored", Storage::as_it_is},
+       {"fp16", Storage::float16},
+       {"int8", Storage::int8},
+       {"packed", Storage::packed}},
+      "of the matrices: as-stored, fp16, int8, or packed, which is as stored but laid out to be "
+      "used where it is mapped")
       ->group(group);
   command->callback([options] { run(*options); });
 }
