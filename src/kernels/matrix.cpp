@@ -36,14 +36,6 @@ int64_t depth_of(int in, Precision precision) {
   return (in + group_of(precision) - 1) / group_of(precision);
 }
 
-// Of a finite number.
-float widened(uint16_t half) {
-  const uint32_t bits = half & 0x7FFFU;
-  const float magnitude = bits < 0x400 ? static_cast<float>(bits) * 0x1p-24F
-                                       : std::bit_cast<float>((bits << 13) + (112U << 23));
-  return (half & 0x8000U) != 0 ? -magnitude : magnitude;
-}
-
 Memory aligned_memory(size_t bytes) {
   Memory memory(static_cast<std::byte*>(std::aligned_alloc(kCacheLine, bytes)), std::free);
   require(memory != nullptr, "no memory for {} bytes of weights", bytes);
@@ -218,6 +210,18 @@ void halve(const float* source, int64_t out, int64_t in, uint16_t* halves) {
     const float most = round_to_half(source, in, halves);
     require(most < 65504, "a weight of {} does not fit float16", most);
   }
+}
+
+float widened(uint16_t half) {
+  const uint32_t sign = (half & 0x8000U) << 16, exponent = half >> 10 & 0x1FU;
+  const uint32_t fraction = half & 0x3FFU;
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  constexpr uint32_t kNoNumber = 31;  // infinities and NaN
+  const uint32_t wide = exponent == kNoNumber ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 void widen(const uint16_t* halves, int64_t count, float* numbers) {

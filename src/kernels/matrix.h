@@ -113,6 +113,7 @@ class PackedMatrix {
 
 // float16, ties to even. Throws if a number is too large for it, or none.
 void halve(const float* source, int64_t out, int64_t in, uint16_t* halves);
+float widened(uint16_t half);
 void widen(const uint16_t* halves, int64_t count, float* numbers);
 
 // Symmetric int8 weights: scales[o] = max_i |W[o, i]| / 127, weight = round(W / scale), ties to

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/suggest.h"
+#include "kernels/matrix.h"
 
 static_assert(std::endian::native == std::endian::little, "tensors are used where they are mapped");
 
@@ -127,17 +128,6 @@ void check_coverage(const std::map<std::string, TensorView>& tensors, std::strin
           data.data() + data.size() - at);
 }
 
-float from_half(uint16_t h) {
-  const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
-  const uint32_t exponent = h >> 10 & 0x1Fu, fraction = h & 0x3FFu;
-  if (exponent == 0) {
-    const float value = static_cast<float>(fraction) * 0x1.0p-24f;
-    return sign ? -value : value;
-  }
-  const uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
 template <class T>
 constexpr Dtype dtype_of() {
   if constexpr (std::is_same_v<T, float>) return Dtype::f32;
@@ -189,7 +179,7 @@ std::vector<float> TensorView::to_float() const {
         out[i] = static_cast<float>(element<double>(bytes, i));
         break;
       case Dtype::f16:
-        out[i] = from_half(element<uint16_t>(bytes, i));
+        out[i] = kernels::widened(element<uint16_t>(bytes, i));
         break;
       case Dtype::bf16:
         out[i] = std::bit_cast<float>(static_cast<uint32_t>(element<uint16_t>(bytes, i)) << 16);

@@ -394,6 +394,15 @@ TEST(PackedMatrix, Float16KeepsWhatHalfPrecisionCanHold) {
   EXPECT_EQ(y, weight);
 }
 
+TEST(Halves, AreWidenedToWhatTheyMean) {
+  EXPECT_EQ(widened(0x3C00), 1);
+  EXPECT_EQ(widened(0xC100), -2.5F);
+  EXPECT_EQ(widened(0x8001), -0x1p-24F);
+  EXPECT_EQ(widened(0x7C00), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(widened(0xFC00), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(widened(0x7E00)));
+}
+
 // 1 + 2^-11 lies between two halves: to the even one. A little more goes up.
 TEST(PackedMatrix, Float16RoundsToNearestEven) {
   const std::vector<float> weight = {0x1.002p0F, 0x1.002002p0F, 0x1.006p0F, 0x1.8p-25F};
