@@ -66,10 +66,14 @@ size_t longest_word(std::string_view text) {
 TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
                         const TranslatorOptions& options) {
   const model::Directory& first = *models[0];
-  TextTools tools = {first.source_vocabulary(), first.target_vocabulary()};
+  TextTools tools;
+  tools.source_vocabulary = std::make_shared<text::Vocabulary>(first.source_vocabulary());
+  const bool is_one = first.description().source_vocabulary == first.description().target_vocabulary;
+  tools.target_vocabulary = is_one ? tools.source_vocabulary
+                                   : std::make_shared<text::Vocabulary>(first.target_vocabulary());
   for (const auto& other : models.subspan(1)) {
-    const bool same = other->source_vocabulary().format() == tools.source_vocabulary.format() &&
-                      other->target_vocabulary().format() == tools.target_vocabulary.format();
+    const bool same = other->source_vocabulary().format() == tools.source_vocabulary->format() &&
+                      other->target_vocabulary().format() == tools.target_vocabulary->format();
     require(same, "{} and {} have different vocabularies; only models with one can decide together",
             first.path().string(), other->path().string());
   }
@@ -106,14 +110,14 @@ class Translator::Reader {
   std::vector<int32_t> source(std::string_view text) {
     std::vector<int32_t> ids;
     if (!t_.tools_.source_tag.empty()) {
-      ids.push_back(t_.tools_.source_vocabulary.id(t_.tools_.source_tag));
+      ids.push_back(t_.tools_.source_vocabulary->id(t_.tools_.source_tag));
     }
-    encode(text, to_source_, t_.tools_.source_vocabulary, ids);
+    encode(text, to_source_, *t_.tools_.source_vocabulary, ids);
     return ids;
   }
   std::vector<int32_t> target(std::string_view text) {
     std::vector<int32_t> ids;
-    encode(text, to_target_, t_.tools_.target_vocabulary, ids);
+    encode(text, to_target_, *t_.tools_.target_vocabulary, ids);
     return ids;
   }
 
@@ -181,7 +185,7 @@ class Translator::Writer {
     size_t count = line.parts.empty() ? 1 : static_cast<size_t>(t_.options_.search.n_best);
     for (const auto& part : line.parts) {
       const auto pieces =
-          symbols(std::span(part).first(part.size() - 1), t_.tools_.source_vocabulary);
+          symbols(std::span(part).first(part.size() - 1), *t_.tools_.source_vocabulary);
       made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
     }
     for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
@@ -212,13 +216,13 @@ class Translator::Writer {
       append_text(std::span(h.tokens).first(pieces), all.text);
     }
     if (length > 0) all.score /= static_cast<double>(length);
-    all.pieces = symbols(all.tokens, t_.tools_.target_vocabulary);
+    all.pieces = symbols(all.tokens, *t_.tools_.target_vocabulary);
     return all;
   }
 
   void append_text(std::span<const int32_t> tokens, std::string& text) {
     if (!text.empty()) text += ' ';
-    to_text_(t_.tools_.target_vocabulary.decode(tokens), text);
+    to_text_(t_.tools_.target_vocabulary->decode(tokens), text);
   }
 
   const Translator& t_;
@@ -282,11 +286,11 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
       tools_(std::move(tools)),
       crew_(models_, options.search, options.crew) {
   for (const auto& model : models_) {
-    require(model->config().source_vocabulary == tools_.source_vocabulary.size() &&
-                model->config().target_vocabulary == tools_.target_vocabulary.size(),
+    require(model->config().source_vocabulary == tools_.source_vocabulary->size() &&
+                model->config().target_vocabulary == tools_.target_vocabulary->size(),
             "the model has {} source and {} target symbols, its vocabularies {} and {}",
             model->config().source_vocabulary, model->config().target_vocabulary,
-            tools_.source_vocabulary.size(), tools_.target_vocabulary.size());
+            tools_.source_vocabulary->size(), tools_.target_vocabulary->size());
   }
 }
 
@@ -383,7 +387,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
     for (int64_t i = begin; i < end; ++i) {
       const auto& target = pairs[i - begin].target;
       ScoredLine& line = scored[i];
-      line.pieces = symbols(std::span(target).first(target.size() - 1), tools_.target_vocabulary);
+      line.pieces = symbols(std::span(target).first(target.size() - 1), *tools_.target_vocabulary);
       line.log_probabilities = log_probabilities[i - begin];
       line.sum = std::accumulate(line.log_probabilities.begin(), line.log_probabilities.end(), 0.0);
     }

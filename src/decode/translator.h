@@ -32,7 +32,7 @@ struct TranslatorOptions {
 
 // How a model's text becomes tokens and back.
 struct TextTools {
-  text::Vocabulary source_vocabulary, target_vocabulary;
+  std::shared_ptr<const text::Vocabulary> source_vocabulary, target_vocabulary;  // one, or two
   // Make a function for one thread; none: text is pieces already.
   std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
   std::string source_tag;  // symbol before each source, if any

@@ -101,12 +101,12 @@ std::vector<std::string> sentences() {
 }
 
 std::vector<std::string> translated(int threads, Precision precision) {
-  const text::Vocabulary vocabulary = letters();
+  const auto vocabulary = std::make_shared<const text::Vocabulary>(letters());
   decode::TranslatorOptions options;
   options.pieces = true;
   options.precision = precision;
   options.crew.threads = threads;
-  decode::Translator translator({made_up_model(vocabulary.size(), precision)},
+  decode::Translator translator({made_up_model(vocabulary->size(), precision)},
                                 {.source_vocabulary = vocabulary, .target_vocabulary = vocabulary},
                                 options);
   std::vector<std::string> out;

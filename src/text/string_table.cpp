@@ -1,6 +1,7 @@
 #include "text/string_table.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/checksum.h"
 #include "base/error.h"
@@ -33,7 +34,7 @@ uint32_t StringTable::add(std::string_view string) {
   if (slots_[at].id != kAbsent) return slots_[at].id;
   require(size() < kAbsent - 1, "more than {} different strings", kAbsent - 1);
   if (size_t{size()} * 2 >= slots_.size()) {
-    grow();
+    resize(slots_.size() * 2);
     at = slot_of(string, hash);
   }
   slots_[at] = {.hash = hash, .id = size()};
@@ -42,8 +43,8 @@ uint32_t StringTable::add(std::string_view string) {
   return slots_[at].id;
 }
 
-void StringTable::grow() {
-  std::vector<Slot> old(slots_.size() * 2);
+void StringTable::resize(size_t slots) {
+  std::vector<Slot> old(slots);
   std::swap(old, slots_);
   const size_t mask = slots_.size() - 1;
   for (const Slot& slot : old) {
@@ -52,6 +53,13 @@ void StringTable::grow() {
     while (slots_[at].id != kAbsent) at = (at + 1) & mask;
     slots_[at] = slot;
   }
+}
+
+void StringTable::reserve(size_t strings, size_t bytes) {
+  const size_t slots = std::bit_ceil(2 * strings + 1);
+  if (slots > slots_.size()) resize(slots);
+  begins_.reserve(strings + 1);
+  bytes_.reserve(bytes);
 }
 
 void StringTable::clear() {

@@ -20,7 +20,8 @@ class StringTable {
   }
   uint32_t size() const { return static_cast<uint32_t>(begins_.size() - 1); }
   size_t bytes() const { return bytes_.size(); }
-  void clear();  // keeps the memory
+  void reserve(size_t strings, size_t bytes);  // all in all
+  void clear();                                // keeps the memory
 
  private:
   struct Slot {
@@ -29,7 +30,7 @@ class StringTable {
   };
 
   size_t slot_of(std::string_view string, uint32_t hash) const;
-  void grow();
+  void resize(size_t slots);
 
   std::vector<Slot> slots_ = std::vector<Slot>(16);
   std::vector<size_t> begins_{0};

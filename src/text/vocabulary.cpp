@@ -34,19 +34,30 @@ Vocabulary::Vocabulary() {
   for (const char* special : {"<s>", "<pad>", "</s>", "<unk>"}) append(special, 0);
 }
 
-void Vocabulary::append(std::string_view symbol, uint64_t count) {
+bool Vocabulary::append(std::string_view symbol, uint64_t count) {
   require(symbols_.size() < INT32_MAX, "a vocabulary cannot have more than {} symbols", INT32_MAX);
   const uint32_t known = table_.add(symbol);
-  if (known == ids_.size()) ids_.push_back(0);
+  const bool is_new = known == ids_.size();
+  if (is_new) ids_.push_back(0);
   ids_[known] = size();
   symbols_.emplace_back(symbol);
   counts_.push_back(count);
+  return is_new;
+}
+
+void Vocabulary::reserve(size_t symbols, size_t bytes) {
+  symbols_.reserve(symbols);
+  counts_.reserve(symbols);
+  table_.reserve(symbols, bytes);
+  ids_.reserve(symbols);
 }
 
 Vocabulary Vocabulary::load(const fs::path& path) { return parse(read_file(path), path.string()); }
 
 Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) {
   Vocabulary out;
+  const auto lines = std::count(content.begin(), content.end(), '\n');
+  out.reserve(static_cast<size_t>(lines) + kSpecials + 1, content.size());
   for (size_t number = 1; !content.empty(); ++number) {
     const size_t end = std::min(content.find('\n'), content.size());
     const std::string_view whole = content.substr(0, end);
@@ -61,10 +72,9 @@ Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) 
     require(read_count(field, count) && !line.empty() && line.find('\r') == std::string_view::npos,
             "{}:{}: expected a symbol, a space and a count, got \"{}\"", name, number,
             whole.substr(0, 80));
-    require(overwrites || out.table_.find(line) == StringTable::kAbsent,
+    require(out.append(line, count) || overwrites,
             R"({}:{}: "{}" is in the vocabulary already; remove the line, or end it in "{}")", name,
             number, line.substr(0, 80), kOverwrite);
-    out.append(line, count);
   }
   return out;
 }

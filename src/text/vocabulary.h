@@ -44,7 +44,8 @@ class Vocabulary {
 
  private:
   friend class VocabularyBuilder;
-  void append(std::string_view symbol, uint64_t count);
+  bool append(std::string_view symbol, uint64_t count);  // whether there was none like it
+  void reserve(size_t symbols, size_t bytes);
 
   std::vector<std::string> symbols_;  // by id
   std::vector<uint64_t> counts_;

@@ -18,8 +18,11 @@ decode::TextTools text_tools(const Corpora& corpora, const model::Description& m
   const fs::path& directory = corpora.directory();
   const auto source = text::Segmenter::load(directory, direction.source);
   const auto target = text::Segmenter::load(directory, direction.target);
-  return {.source_vocabulary = text::Vocabulary::load(directory / model.source_vocabulary),
-          .target_vocabulary = text::Vocabulary::load(directory / model.target_vocabulary),
+  const auto vocabulary = [&](const std::string& file) {
+    return std::make_shared<const text::Vocabulary>(text::Vocabulary::load(directory / file));
+  };
+  return {.source_vocabulary = vocabulary(model.source_vocabulary),
+          .target_vocabulary = vocabulary(model.target_vocabulary),
           .to_source_pieces = [source] { return source.to_pieces(); },
           .to_target_pieces = [target] { return target.to_pieces(); },
           .to_text = [target] { return target.to_text(); },

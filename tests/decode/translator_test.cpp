@@ -25,7 +25,8 @@ TextTools word_tools() {
   TextTools tools;
   text::VocabularyBuilder builder;
   for (uint64_t i = 0; i < 46; ++i) builder.add("w" + std::to_string(i), 100 - i);
-  tools.source_vocabulary = tools.target_vocabulary = builder.finish({.multiple = 1});
+  tools.source_vocabulary = tools.target_vocabulary =
+      std::make_shared<text::Vocabulary>(builder.finish({.multiple = 1}));
   return tools;
 }
 
@@ -155,7 +156,7 @@ TEST(Translator, ScoresItsOwnTranslationAsItReportedIt) {
 TEST(Translator, RunsAModelDirectoryFromTextToText) {
   const test::TemporaryDirectory directory;
   const auto made = test::random_model(test::small_config());
-  word_tools().source_vocabulary.save(directory / "vocabulary.txt");
+  word_tools().source_vocabulary->save(directory / "vocabulary.txt");
   const text::Segmenter segmenter({.language = "en", .subwords = "none"}, "");
   segmenter.save(directory.path(), "en");
   segmenter.save(directory.path(), "de");

@@ -1,0 +1,59 @@
+// The choice of the instruction set: what Highway's headers declare and its library defines. The
+// library is not linked because Debian's also measures the clock whenever a program loads it, which
+// took 4 of the 10 ms that `residual --version` ran.
+#include "kernels/targets.h"
+//
+#include <hwy/targets.h>
+
+namespace hwy {
+namespace {
+
+int64_t set_for_test = 0;
+
+// Sets that stand on those before them, so that the first one missing ends the list.
+int64_t detected() {
+  int64_t targets = HWY_STATIC_TARGET | HWY_EMU128;
+#if HWY_ARCH_X86
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul") ||
+      !__builtin_cpu_supports("aes")) {
+    return targets;
+  }
+  targets |= HWY_SSE4;
+  // With these comes F16C, after which Clang cannot ask.
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") ||
+      !__builtin_cpu_supports("fma")) {
+    return targets;
+  }
+  targets |= HWY_AVX2;
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
+      !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw")) {
+    return targets;
+  }
+  targets |= HWY_AVX3;
+  // With these comes VAES, after which Clang cannot ask.
+  if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("vpclmulqdq") ||
+      !__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vbmi2") ||
+      !__builtin_cpu_supports("avx512bitalg") || !__builtin_cpu_supports("avx512vpopcntdq")) {
+    return targets;
+  }
+  targets |= HWY_AVX3_DL;
+#endif
+  return targets;
+}
+
+}  // namespace
+
+int64_t SupportedTargets() { return set_for_test != 0 ? set_for_test : detected(); }
+
+void SetSupportedTargetsForTest(int64_t targets) {
+  set_for_test = targets;
+  GetChosenTarget().DeInit();
+}
+
+ChosenTarget& GetChosenTarget() {
+  static ChosenTarget chosen;
+  return chosen;
+}
+
+}  // namespace hwy
