@@ -176,8 +176,14 @@ std::string read_file(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) fail_errno(path, "cannot open");
   std::string content;
-  for (size_t used = 0;;) {
-    content.resize(used + (used < kBufferBytes ? kBufferBytes / 16 : used));
+  struct stat status {};
+  // Room for all of a regular file and its end; of others the size is not known.
+  size_t room = kBufferBytes / 16;
+  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+    room = static_cast<size_t>(status.st_size) + 1;
+  }
+  for (size_t used = 0;; room = std::max(kBufferBytes / 16, used)) {
+    content.resize(used + room);
     const ssize_t n = ::read(file, content.data() + used, content.size() - used);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {

@@ -303,7 +303,12 @@ void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::Row
               .first_panel = static_cast<int>(column / kernels::kPanel),
               .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
              team);
-    for (int64_t i = 0; i < count; ++i) rows[i].add(logits + i * columns, columns);
+    const auto add = [&](int64_t i) { rows[i].add(logits + i * columns, columns); };
+    if (team == nullptr) {
+      for (int64_t i = 0; i < count; ++i) add(i);
+    } else {
+      team->run(static_cast<uint32_t>(count), add);
+    }
   }
 }
 

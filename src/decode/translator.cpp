@@ -24,7 +24,7 @@ text::LineTransform made(const std::function<text::LineTransform()>& make) {
 
 std::vector<std::string> symbols(std::span<const int32_t> ids, const Vocabulary& vocabulary) {
   std::vector<std::string> out;
-  for (const int32_t id : ids) out.push_back(vocabulary.symbol(id));
+  for (const int32_t id : ids) out.emplace_back(vocabulary.symbol(id));
   return out;
 }
 
@@ -68,7 +68,8 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
   const model::Directory& first = *models[0];
   TextTools tools;
   tools.source_vocabulary = std::make_shared<text::Vocabulary>(first.source_vocabulary());
-  const bool is_one = first.description().source_vocabulary == first.description().target_vocabulary;
+  const bool is_one =
+      first.description().source_vocabulary == first.description().target_vocabulary;
   tools.target_vocabulary = is_one ? tools.source_vocabulary
                                    : std::make_shared<text::Vocabulary>(first.target_vocabulary());
   for (const auto& other : models.subspan(1)) {

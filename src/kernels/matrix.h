@@ -77,11 +77,12 @@ class PackedMatrix {
   PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision);
 
   // float32 weights [out, in] as they are, which `weight` keeps alive. Products with them take
-  // about as long where a few rows wait for weights from memory, and twice as long for many rows.
+  // up to a fifth longer where a few rows wait for weights from memory, and half as long again for
+  // many rows.
   // REQUIRES: fits_unpacked(out, in).
   static PackedMatrix unpacked(std::shared_ptr<const float> weight, const float* bias, int out,
                                int in);
-  static bool fits_unpacked(int out, int in) { return in % 4 == 0 && out >= kMostLanes; }
+  static bool fits_unpacked(int out, int in) { return in % kMostLanes == 0 && out >= kMostLanes; }
 
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);

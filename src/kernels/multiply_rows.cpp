@@ -17,20 +17,36 @@ namespace {
 // so by itself where many rows are read side by side.
 constexpr int64_t kDistance = 256;
 
-// Four elements of rows 0, 4, 8 ... from `w` on, a block of four lanes each.
-template <class D>
-HWY_INLINE hn::Vec<D> load_blocks(D d, const float* w, int64_t stride) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, w);
+// Rows of x at a time: their sums and a square of weights fill the registers.
+constexpr int kMostRows = kLanes == 16 ? 13 : 6;
+
+// Blocks of four elements: block j of rows 0, 4, 8 ... from `w` on goes to squares[j].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void load_blocks(D d, const float* w, int64_t stride, V* squares) {
+  constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;
+  static_assert(kBlocks == 1 || kBlocks == 2 || kBlocks == 4);
+  V rows[kBlocks];
+  for (size_t i = 0; i < kBlocks; ++i) rows[i] = hn::LoadU(d, w + 4 * i * stride);
+  if constexpr (kBlocks == 1) {
+    squares[0] = rows[0];
+  } else if constexpr (kBlocks == 2) {
+    squares[0] = hn::ConcatLowerLower(d, rows[1], rows[0]);
+    squares[1] = hn::ConcatUpperUpper(d, rows[1], rows[0]);
   } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, load_blocks(half, w + hn::MaxLanes(half) * stride, stride),
-                       load_blocks(half, w, stride));
+    const auto split = [](V even, V odd, V* halves) HWY_ATTR {
+      halves[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
+      halves[1] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
+    };
+    split(hn::ConcatLowerLower(d, rows[2], rows[0]), hn::ConcatLowerLower(d, rows[3], rows[1]),
+          squares);
+    split(hn::ConcatUpperUpper(d, rows[2], rows[0]), hn::ConcatUpperUpper(d, rows[3], rows[1]),
+          squares + 2);
   }
 }
 
 // Rows [row, row + kRows) by columns [column, column + kLanes) of y; those before `first` are
-// computed, but not stored. Four inputs at a time, a square of weights is transposed in registers.
+// computed, but not stored. As many inputs at a time, a square of weights is transposed in
+// registers: whole lines, because rows at a distance of 4 KB push each other out of the cache.
 // `others_follow`: the next rows of weights are used next.
 template <int kRows>
 HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
@@ -40,23 +56,27 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
   const float* x = p.x + row * p.x_stride;
   Floats sum[kRows];
   for (int r = 0; r < kRows; ++r) sum[r] = hn::LoadU(kFloats, m.bias + column);
-  for (int64_t k = 0; k < in; k += 4) {
-    // Each step a quarter of the rows: all of them once in the 16 inputs of a line.
+  for (int64_t k = 0; k < in; k += kLanes) {
+    Floats squares[4][kLanes / 4];
+    for (int i = 0; i < 4; ++i) load_blocks(kFloats, w + i * in + k, in, squares[i]);
+    // Of each row, each line once.
     const bool is_within = k + kDistance < in;
-    if (is_within || others_follow) {
-      const float* ahead = w + k + kDistance + (is_within ? 0 : (kLanes - 1) * in);
-      for (int64_t i = 0; i < kLanes / 4; ++i) {
-        __builtin_prefetch(ahead + (k / 4 % 4 * (kLanes / 4) + i) * in, 0, 2);
+    const float* ahead = w + k + kDistance + (is_within ? 0 : (kLanes - 1) * in);
+    ahead += k % kMostLanes / 4 * (kLanes / 4) * in;
+#pragma GCC unroll 4  // so that the squares stay in registers
+    for (int j = 0; j < kLanes / 4; ++j) {
+      if (is_within || others_follow) {
+        for (int i = 0; i < kLanes / 4; ++i) {
+          __builtin_prefetch(ahead + (j * (kLanes / 4) + i) * in, 0, 2);
+        }
       }
-    }
-    Floats weights[4];
-    const auto block = [&](int64_t r) HWY_ATTR { return load_blocks(kFloats, w + r * in + k, in); };
-    transpose_four(kFloats, block(0), block(1), block(2), block(3),
-                   [&](Floats v, int i) HWY_ATTR { weights[i] = v; });
-    for (int i = 0; i < 4; ++i) {
-      for (int r = 0; r < kRows; ++r) {
-        sum[r] = hn::MulAdd(hn::Set(kFloats, x[r * p.x_stride + k + i]), weights[i], sum[r]);
-      }
+      transpose_four(kFloats, squares[0][j], squares[1][j], squares[2][j], squares[3][j],
+                     [&](Floats weights, int i) HWY_ATTR {
+                       for (int r = 0; r < kRows; ++r) {
+                         const float input = x[r * p.x_stride + k + 4 * j + i];
+                         sum[r] = hn::MulAdd(hn::Set(kFloats, input), weights, sum[r]);
+                       }
+                     });
     }
   }
   for (int r = 0; r < kRows; ++r) {
@@ -78,13 +98,15 @@ void multiply_rows_on_target(const Panels& m, const Product& p) {
   const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
   for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
     const int64_t column = std::min<int64_t>(first, m.out - kLanes);
-    for (int64_t row = 0; row < p.rows; row += kTileRows) {
-      const bool others_follow = first + kLanes < end && row + kTileRows >= p.rows;
-      call_tile<kTileRows>(std::min<int64_t>(kTileRows, p.rows - row), row, column, Ahead(),
-                           [&](auto rows, int64_t at, int64_t, const Ahead&) HWY_ATTR {
-                             row_major_tile<decltype(rows)::value>(m, p, at, column, first,
-                                                                   others_follow);
-                           });
+    for (int64_t row = 0; row < p.rows;) {
+      const int64_t left = p.rows - row, tiles = (left + kMostRows - 1) / kMostRows;
+      const int64_t rows = (left + tiles - 1) / tiles;
+      const bool others_follow = first + kLanes < end && tiles == 1;
+      call_tile<kMostRows>(
+          rows, row, column, Ahead(), [&](auto count, int64_t at, int64_t, const Ahead&) HWY_ATTR {
+            row_major_tile<decltype(count)::value>(m, p, at, column, first, others_follow);
+          });
+      row += rows;
     }
   }
 }

@@ -176,7 +176,7 @@ class Variables {
 
 void write_vocabulary(const text::Vocabulary& vocabulary, const fs::path& path) {
   nlohmann::json symbols = nlohmann::json::array();
-  for (int32_t i = 0; i < vocabulary.size(); ++i) symbols.push_back(vocabulary.symbol(i));
+  for (int32_t i = 0; i < vocabulary.size(); ++i) symbols.emplace_back(vocabulary.symbol(i));
   replace_file(path, symbols.dump(1) + "\n");
 }
 

@@ -35,21 +35,21 @@ Vocabulary::Vocabulary() {
 }
 
 bool Vocabulary::append(std::string_view symbol, uint64_t count) {
-  require(symbols_.size() < INT32_MAX, "a vocabulary cannot have more than {} symbols", INT32_MAX);
+  require(numbers_.size() < INT32_MAX, "a vocabulary cannot have more than {} symbols", INT32_MAX);
   const uint32_t known = table_.add(symbol);
   const bool is_new = known == ids_.size();
   if (is_new) ids_.push_back(0);
   ids_[known] = size();
-  symbols_.emplace_back(symbol);
+  numbers_.push_back(known);
   counts_.push_back(count);
   return is_new;
 }
 
 void Vocabulary::reserve(size_t symbols, size_t bytes) {
-  symbols_.reserve(symbols);
-  counts_.reserve(symbols);
   table_.reserve(symbols, bytes);
   ids_.reserve(symbols);
+  numbers_.reserve(symbols);
+  counts_.reserve(symbols);
 }
 
 Vocabulary Vocabulary::load(const fs::path& path) { return parse(read_file(path), path.string()); }
@@ -85,7 +85,7 @@ std::string Vocabulary::format() const {
   std::string out;
   StringTable seen;
   for (int32_t id = 0; id < size(); ++id) {
-    const std::string& name = symbol(id);
+    const std::string_view name = symbol(id);
     const bool is_repeated = seen.find(name) != StringTable::kAbsent;
     seen.add(name);
     if (id < kSpecials) continue;

@@ -33,9 +33,9 @@ class Vocabulary {
     const uint32_t known = table_.find(symbol);
     return known == StringTable::kAbsent ? kUnk : ids_[known];
   }
-  const std::string& symbol(int32_t id) const { return symbols_.at(static_cast<size_t>(id)); }
+  std::string_view symbol(int32_t id) const { return table_[numbers_.at(static_cast<size_t>(id))]; }
   uint64_t count(int32_t id) const { return counts_.at(static_cast<size_t>(id)); }
-  int32_t size() const { return static_cast<int32_t>(symbols_.size()); }
+  int32_t size() const { return static_cast<int32_t>(numbers_.size()); }
 
   // Appends the ids of what is between white space, then kEos.
   void encode(std::string_view line, std::vector<int32_t>& ids) const;
@@ -47,10 +47,10 @@ class Vocabulary {
   bool append(std::string_view symbol, uint64_t count);  // whether there was none like it
   void reserve(size_t symbols, size_t bytes);
 
-  std::vector<std::string> symbols_;  // by id
-  std::vector<uint64_t> counts_;
   StringTable table_;
-  std::vector<int32_t> ids_;  // by number in table_
+  std::vector<int32_t> ids_;       // by number in table_
+  std::vector<uint32_t> numbers_;  // by id
+  std::vector<uint64_t> counts_;
 };
 
 struct VocabularyRules {

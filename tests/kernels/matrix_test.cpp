@@ -90,7 +90,7 @@ TEST_P(Matrix, TheEpilogueRectifies) {
 
 TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
   for (const int out : {16, 17, 64, 65, 79, 80, 130}) {
-    for (const int in : {4, 36, 516}) {
+    for (const int in : {16, 48, 528}) {
       for (const int64_t rows : {1, 2, 5, 6, 7, 13, 24}) {
         const Problem problem{out, in, rows};
         const PackedMatrix packed = problem.pack(Precision::float32);
@@ -123,7 +123,7 @@ TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
     }
   }
   EXPECT_FALSE(PackedMatrix::fits_unpacked(15, 16));
-  EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 15));
+  EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 24));
 }
 
 TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {
