@@ -193,7 +193,8 @@ int main(int argc, char** argv) {
   CLI::App app("Speed of decoding, by model, precision, beam, batch and threads");
   app.add_option("--model", options.models, "small (256/1024/4, 10k), base (512/2048/8, 32k)");
   app.add_option("--precision", options.precisions,
-                 "float32, packed (the same from a file that is used in place), float16, int8");
+                 "float32, packed (the same from a file that is used in place), float16, int8")
+      ->check(CLI::IsMember(residual::kPrecisions));
   app.add_option("--scheme", options.schemes, "residual scheme");
   app.add_option("--beam", options.beams, "hypotheses per sentence");
   app.add_option("--batch", options.batches, "sentences per thread at a time; 0: automatic");

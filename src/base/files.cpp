@@ -177,13 +177,14 @@ std::string read_file(const fs::path& path) {
   if (file < 0) fail_errno(path, "cannot open");
   std::string content;
   struct stat status {};
-  // Room for all of a regular file and its end; of others the size is not known.
+  // Room for all of a regular file and its end; what others hold, and files of /proc, is not known.
   size_t room = kBufferBytes / 16;
   if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
-    room = static_cast<size_t>(status.st_size) + 1;
+    room = std::max<size_t>(static_cast<size_t>(status.st_size) + 1, 4096);
   }
-  for (size_t used = 0;; room = std::max(kBufferBytes / 16, used)) {
-    content.resize(used + room);
+  content.resize(room);
+  for (size_t used = 0;;) {
+    if (used == content.size()) content.resize(2 * used);
     const ssize_t n = ::read(file, content.data() + used, content.size() - used);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {

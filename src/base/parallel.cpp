@@ -4,32 +4,19 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <condition_variable>
 #include <exception>
-#include <fstream>
 #include <limits>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/control_group.h"
 #include "base/serial_scope.h"
 
 namespace residual {
 namespace {
-
-// cgroup v2 writes "quota period" or "max period".
-int cgroup_cores() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) {
-    return std::numeric_limits<int>::max();
-  }
-  return std::max(1, static_cast<int>(std::ceil(std::strtod(quota.c_str(), nullptr) / period)));
-}
 
 std::atomic<int> chosen_threads{0};
 thread_local bool inside_parallel_for = false;
@@ -134,7 +121,7 @@ int available_cores() {
     const int allowed = sched_getaffinity(0, sizeof(set), &set) == 0
                             ? CPU_COUNT(&set)
                             : static_cast<int>(std::thread::hardware_concurrency());
-    return std::max(1, std::min(allowed, cgroup_cores()));
+    return std::max(1, std::min(allowed, cores_of_groups(control_groups("cpu"))));
   }();
   return cores;
 }

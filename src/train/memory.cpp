@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 
+#include "base/control_group.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "model/parameters.h"
@@ -78,38 +79,28 @@ std::string format_memory(int64_t bytes) {
   return size < 1e9 ? fmt::format("{:.1f} MB", size / 1e6) : fmt::format("{:.2f} GB", size / 1e9);
 }
 
-int64_t left_of_groups(const fs::path& root, const fs::path& group, const char* limit,
-                       const char* used) {
+int64_t left_of_groups(const std::vector<fs::path>& groups) {
+  struct Files {
+    const char *limit, *used;
+  };
+  constexpr Files kVersions[] = {{"memory.max", "memory.current"},
+                                 {"memory.limit_in_bytes", "memory.usage_in_bytes"}};
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (fs::path path = group.relative_path();; path = path.parent_path()) {
-    const fs::path at = root / path;
-    const int64_t most = number_in(at / limit), now = number_in(at / used);
-    if (most >= 0 && now >= 0) least = std::min(least, most - now + cached_files(at));
-    if (path.empty()) return least;
+  for (const auto& group : groups) {
+    for (const Files& files : kVersions) {
+      const int64_t most = number_in(group / files.limit), now = number_in(group / files.used);
+      if (most >= 0 && now >= 0) least = std::min(least, most - now + cached_files(group));
+    }
   }
+  return least;
 }
 
 int64_t available_memory() {
-  int64_t least = std::numeric_limits<int64_t>::max();
+  int64_t least = left_of_groups(control_groups("memory"));
   std::ifstream machine("/proc/meminfo");
   std::string key, unit;
   for (int64_t value = 0; machine >> key >> value; std::getline(machine, unit)) {
-    if (key == "MemAvailable:") least = value * 1024;
-  }
-  // Lines of "number:controllers:path"; version 2 has number 0 and no controllers.
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const fs::path path = line.substr(second + 1);
-    if (controllers.empty()) {
-      least =
-          std::min(least, left_of_groups("/sys/fs/cgroup", path, "memory.max", "memory.current"));
-    } else if (controllers == "memory") {
-      least = std::min(least, left_of_groups("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes",
-                                             "memory.usage_in_bytes"));
-    }
+    if (key == "MemAvailable:") least = std::min(least, value * 1024);
   }
   return least == std::numeric_limits<int64_t>::max() ? -1 : least;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "train/config.h"
@@ -27,11 +28,9 @@ MemoryEstimate estimate_memory(const TrainConfig& config);
 // allow; -1 if neither is known.
 int64_t available_memory();
 
-// What the control group `group` below `root` and those around it leave of their limits, files that
-// they only cache not counted; the largest number if there is no limit. In a container the path may
-// be one of another place: then `root` alone counts. `limit` and `used` are names of files.
-int64_t left_of_groups(const fs::path& root, const fs::path& group, const char* limit,
-                       const char* used);
+// What control groups leave of their limits, files that they only cache not counted; the largest
+// number if there is no limit.
+int64_t left_of_groups(const std::vector<fs::path>& groups);
 
 // Fails if the estimate exceeds `available`, with advice; warns if it takes most of it.
 void require_memory(const TrainConfig& config, int64_t available);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/control_group.h"
 #include "base/error.h"
 #include "support/temporary.h"
 #include "tiny.h"
@@ -215,7 +216,8 @@ TEST(Memory, IsLimitedByEveryGroupAroundTheProcess) {
     std::ofstream(root / at / "memory.stat") << stat;
   };
   const auto left = [&](const char* path) {
-    return left_of_groups(root.path(), path, "memory.max", "memory.current");
+    std::ofstream(root / "list") << "0::" << path << '\n';
+    return left_of_groups(control_groups("memory", root / "list", root.path()));
   };
   EXPECT_EQ(left("/a/b"), std::numeric_limits<int64_t>::max());
   group("a", 1000, 300, "anon 200\nactive_file 60\ninactive_file 40\n");
