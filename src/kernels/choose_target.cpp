@@ -5,6 +5,10 @@
 //
 #include <hwy/targets.h>
 
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#endif
+
 namespace hwy {
 namespace {
 
@@ -20,9 +24,12 @@ int64_t detected() {
     return targets;
   }
   targets |= HWY_SSE4;
-  // With these comes F16C, after which Clang cannot ask.
+  // Clang's __builtin_cpu_supports() does not know F16C and VAES.
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool has_f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  const bool has_vaes = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & bit_VAES) != 0;
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") ||
-      !__builtin_cpu_supports("fma")) {
+      !__builtin_cpu_supports("fma") || !has_f16c) {
     return targets;
   }
   targets |= HWY_AVX2;
@@ -31,8 +38,7 @@ int64_t detected() {
     return targets;
   }
   targets |= HWY_AVX3;
-  // With these comes VAES, after which Clang cannot ask.
-  if (!__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("vpclmulqdq") ||
+  if (!has_vaes || !__builtin_cpu_supports("avx512vnni") || !__builtin_cpu_supports("vpclmulqdq") ||
       !__builtin_cpu_supports("avx512vbmi") || !__builtin_cpu_supports("avx512vbmi2") ||
       !__builtin_cpu_supports("avx512bitalg") || !__builtin_cpu_supports("avx512vpopcntdq")) {
     return targets;

@@ -64,7 +64,7 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
     const float* ahead = w + k + kDistance + (is_within ? 0 : (kLanes - 1) * in);
     ahead += k % kMostLanes / 4 * (kLanes / 4) * in;
 #pragma GCC unroll 4  // so that the squares stay in registers
-    for (int j = 0; j < kLanes / 4; ++j) {
+    for (int64_t j = 0; j < kLanes / 4; ++j) {
       if (is_within || others_follow) {
         for (int i = 0; i < kLanes / 4; ++i) {
           __builtin_prefetch(ahead + (j * (kLanes / 4) + i) * in, 0, 2);

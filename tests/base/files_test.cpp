@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -259,6 +261,20 @@ TEST(AtomicFile, TakesPiecesLargerThanItsBuffer) {
   file.commit();
   EXPECT_EQ(read_file(directory / "f"), expected);
   EXPECT_EQ(file.size(), expected.size());
+}
+
+TEST(ReadFile, ReadsWhatDoesNotSayItsSize) {
+  std::ifstream file("/proc/self/mountinfo");
+  const std::string expected{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(read_file("/proc/self/mountinfo"), expected);
+
+  const test::TemporaryDirectory directory;
+  const std::string text(1'000'000, 'x');
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  std::thread reader([&] { EXPECT_EQ(read_file(directory / "pipe"), text); });
+  replace_file(directory / "pipe", text);
+  reader.join();
 }
 
 TEST(ReadFile, GivesBackWhatWasWrittenAtAnySize) {
