@@ -13,6 +13,8 @@ namespace residual::text {
 namespace {
 
 constexpr std::string_view kOverwrite = "#fairseq:overwrite";
+// What has more lines may be no vocabulary, and is found out at its first.
+constexpr size_t kMostReserved = 1 << 20;
 
 // Cuts off what follows the last space; empty if there is none.
 std::string_view cut_last_field(std::string_view& line) {
@@ -56,8 +58,8 @@ Vocabulary Vocabulary::load(const fs::path& path) { return parse(read_file(path)
 
 Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) {
   Vocabulary out;
-  const auto lines = std::count(content.begin(), content.end(), '\n');
-  out.reserve(static_cast<size_t>(lines) + kSpecials + 1, content.size());
+  const auto lines = static_cast<size_t>(std::count(content.begin(), content.end(), '\n'));
+  if (lines <= kMostReserved) out.reserve(lines + kSpecials + 1, content.size());
   for (size_t number = 1; !content.empty(); ++number) {
     const size_t end = std::min(content.find('\n'), content.size());
     const std::string_view whole = content.substr(0, end);
