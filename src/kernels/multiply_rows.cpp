@@ -98,16 +98,10 @@ void multiply_rows_on_target(const Panels& m, const Product& p) {
   const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
   for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
     const int64_t column = std::min<int64_t>(first, m.out - kLanes);
-    for (int64_t row = 0; row < p.rows;) {
-      const int64_t left = p.rows - row, tiles = (left + kMostRows - 1) / kMostRows;
-      const int64_t rows = (left + tiles - 1) / tiles;
-      const bool others_follow = first + kLanes < end && tiles == 1;
-      call_tile<kMostRows>(
-          rows, row, column, Ahead(), [&](auto count, int64_t at, int64_t, const Ahead&) HWY_ATTR {
-            row_major_tile<decltype(count)::value>(m, p, at, column, first, others_follow);
-          });
-      row += rows;
-    }
+    over_rows<kMostRows>(0, p.rows, [&](auto rows, int64_t row) HWY_ATTR {
+      const bool others_follow = first + kLanes < end && row + rows == p.rows;
+      row_major_tile<decltype(rows)::value>(m, p, row, column, first, others_follow);
+    });
   }
 }
 

@@ -130,19 +130,29 @@ class Tile {
 template <int kRows>
 using Rows = std::integral_constant<int, kRows>;
 
-// Calls tile(Rows<rows>(), row, column, ahead). REQUIRES: 1 <= rows <= kRows.
+// Calls tile(Rows<rows>(), row). REQUIRES: 1 <= rows <= kRows.
 template <int kRows, class Call>
-HWY_INLINE void call_tile(int64_t rows, int64_t row, int64_t column, const Ahead& ahead,
-                          const Call& tile) {
+HWY_INLINE void call_tile(int64_t rows, int64_t row, const Call& tile) {
   if constexpr (kRows > 1) {
-    if (rows < kRows) return call_tile<kRows - 1>(rows, row, column, ahead, tile);
+    if (rows < kRows) return call_tile<kRows - 1>(rows, row, tile);
   }
-  tile(Rows<kRows>(), row, column, ahead);
+  tile(Rows<kRows>(), row);
+}
+
+// Calls tile(Rows<n>(), row), n <= kMostRows, for rows [begin, end) in turn, in tiles as equal as
+// can be: one of one or two rows would wait for its weights.
+template <int kMostRows, class Call>
+HWY_INLINE void over_rows(int64_t begin, int64_t end, const Call& tile) {
+  for (int64_t row = begin; row < end;) {
+    const int64_t left = end - row, count = (left + kMostRows - 1) / kMostRows;
+    const int64_t rows = (left + count - 1) / count;
+    call_tile<kMostRows>(rows, row, tile);
+    row += rows;
+  }
 }
 
 // Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product whose rows
-// of x and panels of weights have that many bytes, and whose tiles take that many steps. The tiles
-// of a row block are as equal as can be: a tile of one or two rows would wait for its weights.
+// of x and panels of weights have that many bytes, and whose tiles take that many steps.
 template <int kMostRows, class Call>
 HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, int64_t panel_bytes,
                            int64_t steps, const Call& tile) {
@@ -159,13 +169,10 @@ HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, i
       Ahead ahead = {static_cast<const std::byte*>(m.weights) + (panel + 1) * panel_bytes +
                          panel_bytes * (column % kPanel) / kPanel,
                      lines, std::max<int64_t>(steps / std::max<int64_t>(lines, 1), 1)};
-      for (int64_t row = block; row < last_row;) {
-        const int64_t left = last_row - row, count = (left + kMostRows - 1) / kMostRows;
-        const int64_t rows = (left + count - 1) / count;
-        call_tile<kMostRows>(rows, row, column, ahead, tile);
+      over_rows<kMostRows>(block, last_row, [&](auto rows, int64_t row) HWY_ATTR {
+        tile(rows, row, column, ahead);
         ahead.weights += lines * int64_t{kCacheLine};
-        row += rows;
-      }
+      });
     }
   }
 }
