@@ -34,6 +34,7 @@ class ResiDual final : public Scheme<A> {
   Tensor forward(Tensor x, const Blocks<A>& f) const override {
     Tensor d = scale(x, start_);
     for (int k = 0; k < f.size(); ++k) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): d is assigned on the left
       std::tie(x, d) = norm_[k].add_both(x, std::move(d), f(k, x), eta_);
     }
     return add(dual_norm_(d), output_scale_, x);
