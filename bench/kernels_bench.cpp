@@ -173,6 +173,7 @@ void packing(benchmark::State& state, Precision precision) {
 }
 BENCHMARK_CAPTURE(packing, float32, Precision::float32);
 BENCHMARK_CAPTURE(packing, float16, Precision::float16);
+BENCHMARK_CAPTURE(packing, int16, Precision::int16);
 BENCHMARK_CAPTURE(packing, int8, Precision::int8);
 
 }  // namespace

@@ -107,6 +107,7 @@ void add_shape(const Shape& s) {
   RegisterBenchmark(("one_dnn_float32" + at).c_str(), one_dnn, s, Type::f32);
   RegisterBenchmark(("open_blas_float32" + at).c_str(), open_blas, s);
   RegisterBenchmark(("float16" + at).c_str(), ours, s, Precision::float16, 2);
+  RegisterBenchmark(("int16" + at).c_str(), ours, s, Precision::int16, 2);
   RegisterBenchmark(("int8" + at).c_str(), ours, s, Precision::int8, 1);
   RegisterBenchmark(("one_dnn_int8" + at).c_str(), one_dnn, s, Type::s8);
 }

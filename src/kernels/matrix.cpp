@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "kernels/multiply.h"
 #include "kernels/pack.h"
 
@@ -22,6 +23,7 @@ int element_bytes(Precision precision) {
     case Precision::float32:
       return 4;
     case Precision::float16:
+    case Precision::int16:
       return 2;
     case Precision::int8:
       return 1;
@@ -57,15 +59,14 @@ PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precisi
   const int64_t columns = int64_t{panels()} * kPanel;
   bias_.resize(columns);
   if (bias != nullptr) std::copy_n(bias, out, bias_.begin());
-  if (precision == Precision::int8) {
-    scales_.resize(columns);
-    correction_.resize(columns);
-  }
+  if (precision == Precision::int16 || precision == Precision::int8) scales_.resize(columns);
+  if (precision == Precision::int8) correction_.resize(columns);
 }
 
 PackedMatrix::PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in,
-                           Precision precision)
+                           Precision precision, const float* scales)
     : PackedMatrix(bias, out, in, precision) {
+  if (scales != nullptr) std::copy_n(scales, out, scales_.begin());
   weights_ = std::move(packed);
 }
 
@@ -91,22 +92,26 @@ void PackedMatrix::pack(Memory memory, const MakeRow& make_row) {
   const int64_t depth = depth_of(in_, precision_);
   const int word = group_of(precision_) * element_bytes(precision_);
   const int64_t row_bytes = depth * word;
-  std::vector<std::byte> room((kPanel + 1) * row_bytes);
-  const std::byte* rows[kPanel];
-  for (int first = 0; first < out_; first += kPanel) {
-    for (int o = 0; o < kPanel; ++o) {
-      std::byte* const own = room.data() + o * row_bytes;
-      rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
+  constexpr int64_t kPanelsAtATime = 16;
+  parallel_for(panels(), kPanelsAtATime, [&](int64_t begin, int64_t end) {
+    std::vector<std::byte> room((kPanel + 1) * row_bytes);
+    const std::byte* rows[kPanel];
+    const auto last = static_cast<int>(std::min<int64_t>(end * kPanel, out_));
+    for (auto first = static_cast<int>(begin) * kPanel; first < last; first += kPanel) {
+      for (int o = 0; o < kPanel; ++o) {
+        std::byte* const own = room.data() + o * row_bytes;
+        rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
+      }
+      std::byte* const to = memory.get() + first * row_bytes;
+      const bool others_follow = rows[0] != room.data() && first + kPanel < last;
+      const std::byte* const ahead = rows[0] + (others_follow ? kPanel * row_bytes : 0);
+      if (word == sizeof(uint32_t)) {
+        transpose_panel(rows, depth, ahead, reinterpret_cast<uint32_t*>(to));
+      } else {
+        transpose_panel(rows, depth, ahead, reinterpret_cast<uint16_t*>(to));
+      }
     }
-    std::byte* const to = memory.get() + first * row_bytes;
-    const bool others_follow = rows[0] != room.data() && first + kPanel < out_;
-    const std::byte* const ahead = rows[0] + (others_follow ? kPanel * row_bytes : 0);
-    if (word == sizeof(uint32_t)) {
-      transpose_panel(rows, depth, ahead, reinterpret_cast<uint32_t*>(to));
-    } else {
-      transpose_panel(rows, depth, ahead, reinterpret_cast<uint16_t*>(to));
-    }
-  }
+  });
   weights_ = std::move(memory);
 }
 
@@ -122,6 +127,13 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
     case Precision::float16:
       pack(std::move(memory), [&](int o, std::byte* room) {
         halve(row(o), 1, in, reinterpret_cast<uint16_t*>(room));
+        return room;
+      });
+      break;
+    case Precision::int16:
+      pack(std::move(memory), [&](int o, std::byte* room) {
+        const float most = round_to_int16(row(o), in, reinterpret_cast<int16_t*>(room));
+        scales_[o] = most / INT16_MAX;
         return room;
       });
       break;
@@ -173,7 +185,8 @@ void PackedMatrix::copy_row(int o, float* row) const {
   const int64_t first = int64_t{o / kPanel} * depth_of(in_, precision_) * group * kPanel;
   const auto copy = [&](auto* weights, auto&& value) {
     for (int i = 0; i < in_; ++i) {
-      row[i] = value(weights[first + (i / group * kPanel + o % kPanel) * group + i % group]);
+      const int64_t at = first + int64_t{i / group} * kPanel * group + int64_t{o % kPanel} * group;
+      row[i] = value(weights[at + i % group]);
     }
   };
   switch (precision_) {
@@ -181,6 +194,9 @@ void PackedMatrix::copy_row(int o, float* row) const {
       return copy(reinterpret_cast<const float*>(weights_.get()), [](float w) { return w; });
     case Precision::float16:
       return copy(reinterpret_cast<const uint16_t*>(weights_.get()), widened);
+    case Precision::int16:
+      return copy(reinterpret_cast<const int16_t*>(weights_.get()),
+                  [&](int16_t w) { return scales_[o] * static_cast<float>(w); });
     case Precision::int8:
       return copy(reinterpret_cast<const int8_t*>(weights_.get()),
                   [&](int8_t w) { return scales_[o] * static_cast<float>(w); });
@@ -198,11 +214,37 @@ void PackedMatrix::multiply(const Product& product) const {
       return is_packed_ ? multiply_float32(view(), p) : multiply_rows(view(), p);
     case Precision::float16:
       return multiply_float16(view(), p);
+    case Precision::int16:
+      return multiply_int16(view(), p);
     case Precision::int8:
       const size_t bytes = p.rows * (depth_of(in_, precision_) + 1) * sizeof(int32_t);
       if (scratch.size() < bytes) scratch.resize(bytes);
       return multiply_int8(view(), p, scratch.data());
   }
+}
+
+void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> columns, float* y) const {
+  require(fits_unpacked(out_, in_), "weights [{}, {}] must be multiplied whole", out_, in_);
+  // Grow to the thread's largest call.
+  thread_local std::vector<float> rows, biases, some;
+  const auto count = static_cast<int64_t>(columns.size());
+  const int64_t room = std::max<int64_t>(count, kMostLanes);
+  if (static_cast<int64_t>(rows.size()) < room * in_) rows.resize(room * in_);
+  if (static_cast<int64_t>(biases.size()) < room) biases.resize(room);
+  if (static_cast<int64_t>(some.size()) < room) some.resize(room);
+  for (int64_t i = 0; i < count; ++i) {
+    copy_row(columns[i], rows.data() + i * in_);
+    biases[i] = bias_[columns[i]];
+  }
+  multiply_rows(
+      {.out = static_cast<int>(room), .in = in_, .weights = rows.data(), .bias = biases.data()},
+      {.x = x,
+       .rows = 1,
+       .y = some.data(),
+       .x_stride = in_,
+       .y_stride = room,
+       .last_panel = static_cast<int>((room + kPanel - 1) / kPanel)});
+  std::copy_n(some.begin(), count, y);
 }
 
 void halve(const float* source, int64_t out, int64_t in, uint16_t* halves) {

@@ -13,6 +13,7 @@ enum class Precision {
   float32,
   float16,  // half the memory traffic, 11 bits; sums stay float32
   int8,     // per-output scales; rows of x are quantised as they come, sums are exact int32
+  int16,    // per-output scales; otherwise as float16, for a PackedMatrix only
 };
 
 // What happens to v = x W^T + bias.
@@ -45,7 +46,7 @@ struct Panels {
   // each output: 1, but for int8 as many as the CPU's dot product instruction takes.
   const void* weights = nullptr;
   const float* bias = nullptr;    // [panels * kPanel], as are all below; zero if there is none
-  const float* scales = nullptr;  // int8 only
+  const float* scales = nullptr;  // int16 and int8 only
   const int32_t* correction = nullptr;  // int8 only: where the sums start, see multiply_int8.cpp
 };
 
@@ -72,9 +73,10 @@ class PackedMatrix {
   PackedMatrix(const int8_t* weight, const float* scales, const float* bias, int out, int in,
                Memory memory = nullptr);
 
-  // float32 or float16 weights that are packed already, used where they are. Their layout is part
-  // of a file format (docs/formats.md).
-  PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision);
+  // Weights that are packed already, used where they are: float32, float16, or int16 with `scales`.
+  // Their layout is part of a file format (docs/formats.md).
+  PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision,
+               const float* scales = nullptr);
 
   // float32 weights [out, in] as they are, which `weight` keeps alive. Products with them take
   // up to a fifth longer where a few rows wait for weights from memory, and half as long again for
@@ -87,8 +89,13 @@ class PackedMatrix {
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);
   std::span<const std::byte> packed() const;
+  std::span<const float> scales() const { return scales_; }  // as in Panels
 
   void multiply(const Product& product) const;
+
+  // What multiply() gives for one row of x in these columns of y, bit for bit: y[i] is column
+  // columns[i]. Fast if the weights are unpacked. REQUIRES: fits_unpacked(out, in).
+  void multiply_some(const float* x, std::span<const int32_t> columns, float* y) const;
 
   // Row `o` of W, as it is multiplied.
   void copy_row(int o, float* row) const;
@@ -118,7 +125,7 @@ float widened(uint16_t half);
 void widen(const uint16_t* halves, int64_t count, float* numbers);
 
 // Symmetric int8 weights: scales[o] = max_i |W[o, i]| / 127, weight = round(W / scale), ties to
-// even.
+// even. Throws if a number is none.
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales);
 
 }  // namespace residual::kernels

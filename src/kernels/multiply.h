@@ -8,6 +8,7 @@ namespace residual::kernels {
 
 void multiply_float32(const Panels& m, const Product& p);
 void multiply_float16(const Panels& m, const Product& p);
+void multiply_int16(const Panels& m, const Product& p);
 // float32 weights [out, in], not in panels. REQUIRES: PackedMatrix::fits_unpacked(out, in).
 void multiply_rows(const Panels& m, const Product& p);
 

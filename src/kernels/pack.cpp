@@ -10,6 +10,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/matrix.h"
 #include "kernels/simd.h"
@@ -112,16 +113,25 @@ float round_to_half_on_target(const float* x, int64_t count, uint16_t* halves) {
   return largest(x, count);
 }
 
-float round_to_int8_on_target(const float* x, int64_t count, int8_t* rounded) {
+template <class Whole>
+HWY_INLINE float round_to(const float* x, int64_t count, Whole* rounded) {
+  constexpr auto kMost = static_cast<float>(std::numeric_limits<Whole>::max());
   const float most = largest(x, count);
   if (!std::isfinite(most)) return most;
   const float divisor = most > 0 ? most : 1;
   constexpr float kRounder = 0x1.8p23F;  // adding and subtracting it rounds, ties to even
   for (int64_t i = 0; i < count; ++i) {
-    const float whole = (x[i] / divisor * 127 + kRounder) - kRounder;
-    rounded[i] = static_cast<int8_t>(static_cast<int32_t>(whole));
+    const float whole = (x[i] / divisor * kMost + kRounder) - kRounder;
+    rounded[i] = static_cast<Whole>(static_cast<int32_t>(whole));
   }
   return most;
+}
+
+float round_to_int8_on_target(const float* x, int64_t count, int8_t* rounded) {
+  return round_to(x, count, rounded);
+}
+float round_to_int16_on_target(const float* x, int64_t count, int16_t* rounded) {
+  return round_to(x, count, rounded);
 }
 
 int32_t sum_on_target(const int8_t* x, int64_t count) {
@@ -140,6 +150,7 @@ HWY_EXPORT(transpose_words);
 HWY_EXPORT(transpose_halves);
 HWY_EXPORT(round_to_half_on_target);
 HWY_EXPORT(round_to_int8_on_target);
+HWY_EXPORT(round_to_int16_on_target);
 HWY_EXPORT(sum_on_target);
 
 void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
@@ -158,6 +169,10 @@ float round_to_half(const float* x, int64_t count, uint16_t* halves) {
 
 float round_to_int8(const float* x, int64_t count, int8_t* rounded) {
   return HWY_DYNAMIC_DISPATCH(round_to_int8_on_target)(x, count, rounded);
+}
+
+float round_to_int16(const float* x, int64_t count, int16_t* rounded) {
+  return HWY_DYNAMIC_DISPATCH(round_to_int16_on_target)(x, count, rounded);
 }
 
 int32_t sum(const int8_t* x, int64_t count) {

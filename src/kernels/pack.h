@@ -18,9 +18,10 @@ void transpose_panel(const std::byte* const* rows, int64_t depth, const std::byt
 // 65504, or what is written means nothing.
 float round_to_half(const float* x, int64_t count, uint16_t* halves);
 
-// Writes round(127 x / most) with most = max |x|, ties to even, zeros if most is zero; returns
-// most. If that is infinite or NaN, so is an element of x, and nothing is written.
+// Writes round(127 x / most), for int16 32767, with most = max |x|, ties to even, zeros if most is
+// zero; returns most. If that is infinite or NaN, so is an element of x, and nothing is written.
 float round_to_int8(const float* x, int64_t count, int8_t* rounded);
+float round_to_int16(const float* x, int64_t count, int16_t* rounded);
 
 int32_t sum(const int8_t* x, int64_t count);
 

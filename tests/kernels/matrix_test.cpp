@@ -18,7 +18,8 @@ namespace {
 
 RESIDUAL_ON_EACH_TARGET(Matrix);
 
-constexpr Precision kPrecisions[] = {Precision::float32, Precision::float16, Precision::int8};
+constexpr Precision kPrecisions[] = {Precision::float32, Precision::float16, Precision::int16,
+                                     Precision::int8};
 
 struct Problem {
   int out, in;
@@ -60,6 +61,8 @@ double tolerance(Precision precision, int in) {
       return 1e-6 * (1 + root);
     case Precision::float16:
       return 1e-6 * (1 + root) + root * 0x1p-11;
+    case Precision::int16:
+      return 1e-6 * (1 + root) + root * 4 * 0x1p-16;
     case Precision::int8:
       return 1e-6 + root * 4.0 / 127;
   }
@@ -124,6 +127,28 @@ TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
   }
   EXPECT_FALSE(PackedMatrix::fits_unpacked(15, 16));
   EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 24));
+}
+
+TEST_P(Matrix, SomeColumnsAreThoseOfAll) {
+  const Problem problem{300, 48, 1};
+  const PackedMatrix packed = problem.pack(Precision::float32);
+  const auto unpacked = PackedMatrix::unpacked({std::shared_ptr<void>(), problem.weight.data()},
+                                               problem.bias.data(), problem.out, problem.in);
+  const std::vector<float> all = problem.multiply(packed);
+  for (const int count : {0, 1, 15, 16, 17, 64, 65, 129}) {
+    std::vector<int32_t> columns(count);
+    for (int i = 0; i < count; ++i) columns[i] = (i * 37 + 299) % 300;
+    for (const PackedMatrix* matrix : {&packed, &unpacked}) {
+      std::vector<float> some(count + 1, 0.5F);
+      matrix->multiply_some(problem.x.data(), columns, some.data());
+      for (int i = 0; i < count; ++i) ASSERT_EQ(some[i], all[columns[i]]) << count << ' ' << i;
+      ASSERT_EQ(some[count], 0.5F);
+    }
+  }
+  const Problem odd{300, 50, 1};
+  float y = 0;
+  const int32_t column = 0;
+  EXPECT_THROW(odd.pack(Precision::float32).multiply_some(odd.x.data(), {&column, 1}, &y), Error);
 }
 
 TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {
