@@ -1,6 +1,7 @@
 #include "decode/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -20,6 +21,46 @@ int64_t token_count(Sources sources) {
   int64_t count = 0;
   for (const auto& source : sources) count += static_cast<int64_t>(source.size());
   return count;
+}
+
+// Calls task(i) for each i below `count`.
+template <class Task>
+void run(Team* team, size_t count, const Task& task) {
+  if (team != nullptr) return team->run(static_cast<uint32_t>(count), task);
+  for (size_t i = 0; i < count; ++i) task(i);
+}
+
+// As many symbols as hold most of the probability where it is not spread out.
+constexpr int kCorrected = 16;
+
+// What a row's logits x W^T are, of which `near` knows the best and a normaliser with about W. The
+// best are ranked by W. The share of the first of them in the normaliser is W's: always as many, so
+// that a symbol's probability does not depend on how many are asked for.
+void correct(kernels::RowSummary& near, const PackedMatrix& w, const float* x,
+             kernels::RowSummary& row) {
+  std::array<int32_t, kernels::kMostBest + 1> ids;
+  std::array<float, kernels::kMostBest + 1> logits;
+  const std::span best(near.best, near.found);
+  std::ranges::transform(best, ids.begin(), &kernels::Scored::index);
+  ids[best.size()] = near.asked.index;
+  w.multiply_some(x, std::span(ids).first(best.size() + 1), logits.data());
+
+  const auto share = [&](float logit) { return std::exp(double{logit} - near.most); };
+  row.most = near.most;
+  row.sum = near.sum;
+  for (size_t i = 0; i < best.size(); ++i) {
+    if (i < kCorrected) row.sum += share(logits[i]) - share(best[i].value);
+    best[i].value = logits[i];
+  }
+  row.asked.value = logits[best.size()];
+  if (!std::isnan(row.sum)) {
+    std::ranges::sort(best, [](const kernels::Scored& a, const kernels::Scored& b) {
+      return a.value != b.value ? a.value > b.value : a.index < b.index;
+    });
+  }
+  row.found = std::min(row.k, near.found);
+  row.seen = near.seen;
+  std::copy_n(best.begin(), row.found, row.best);
 }
 
 }  // namespace
@@ -285,9 +326,30 @@ void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* lo
 
 void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                        Team* team) {
+  if (!weights_->has_screen()) return summarise(weights_->output(), hidden, first, rows, team);
+  // Some more than are wanted, which may change places with the last of those.
+  constexpr int kMore = kernels::kMostBest - kMostBest;
+  screened_.clear();
+  for (const auto& row : rows) {
+    screened_.push_back(
+        {.k = std::max(row.k + kMore, kCorrected), .asked = {.index = row.asked.index}});
+  }
+  best_screened_.resize(rows.size() * kernels::kMostBest);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    screened_[i].best = best_screened_.data() + i * kernels::kMostBest;
+  }
+  summarise(weights_->screen(), hidden, first, screened_, team);
+  run(team, rows.size(), [&](size_t i) {
+    correct(screened_[i], weights_->output_rows(),
+            hidden.data() + (first + static_cast<int64_t>(i)) * hidden.width(), rows[i]);
+  });
+}
+
+// Logits are made some columns at a time, and looked at while those are in the cache.
+void Engine::summarise(const PackedMatrix& matrix, const Rows& hidden, int64_t first,
+                       std::span<kernels::RowSummary> rows, Team* team) {
   constexpr int64_t kLogits = 256 << 10;  // at a time: 1 MB
   constexpr int64_t kPart = kernels::RowSummary::kPart;
-  const kernels::PackedMatrix& matrix = weights_->output();
   const auto count = static_cast<int64_t>(rows.size());
   if (count == 0) return;
   const int64_t stride = std::max<int64_t>(kLogits / count / kPart, 1) * kPart;
@@ -303,12 +365,8 @@ void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::Row
               .first_panel = static_cast<int>(column / kernels::kPanel),
               .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
              team);
-    const auto add = [&](int64_t i) { rows[i].add(logits + i * columns, columns); };
-    if (team == nullptr) {
-      for (int64_t i = 0; i < count; ++i) add(i);
-    } else {
-      team->run(static_cast<uint32_t>(count), add);
-    }
+    run(team, rows.size(),
+        [&](size_t i) { rows[i].add(logits + static_cast<int64_t>(i) * columns, columns); });
   }
 }
 

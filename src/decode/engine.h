@@ -68,8 +68,10 @@ class Engine {
   Rows decode(const Step& step, Team* team);
   // logits [count, vocabulary] of rows [first, first + count).
   void project(const Rows& hidden, int64_t first, int64_t count, float* logits, Team* team) const;
-  // What is asked of the logits of rows from `first` on. They are made some columns at a time, and
-  // looked at while those are in the cache.
+  // What is asked of the logits of rows from `first` on. With a Weights::screen() all logits are
+  // made with that, and those that matter once more with the weights themselves.
+  // REQUIRES: each row's k <= kMostBest.
+  static constexpr int kMostBest = kernels::kMostBest - 2;
   void summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                  Team* team);
 
@@ -82,6 +84,8 @@ class Engine {
 
   Rows product(const PackedMatrix& matrix, const Rows& x, Team* team);
   Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team);
+  void summarise(const PackedMatrix& output, const Rows& hidden, int64_t first,
+                 std::span<kernels::RowSummary> rows, Team* team);
   float* wide(int64_t rows, int64_t columns);
   // The embeddings of places 0 ... count - 1.
   const float* positions(int64_t count);
@@ -94,9 +98,11 @@ class Engine {
   std::vector<float> wide_;           // qkv or a feed-forward's inner layer
   std::vector<float> shared_;         // keys and values of one sentence
   std::vector<float> probabilities_;  // of one sentence's attention
-  std::vector<int32_t> places_;       // of each row in its sentence
-  std::vector<float> positions_;      // those seen so far: [places, width]
-  Pages cache_;                       // [slots][layers][heads][key, value] of float
+  std::vector<kernels::RowSummary> screened_;
+  std::vector<kernels::Scored> best_screened_;
+  std::vector<int32_t> places_;   // of each row in its sentence
+  std::vector<float> positions_;  // those seen so far: [places, width]
+  Pages cache_;                   // [slots][layers][heads][key, value] of float
   int64_t cache_stride_;
   std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
 };

@@ -70,7 +70,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
     : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
   is_summarised_ = models.size() == 1 && !options.sampling.is_on && options.no_repeat_ngram == 0 &&
-                   2 * options.beam + Chooser::kSpare <= kernels::kMostBest;
+                   2 * options.beam + Chooser::kSpare <= Engine::kMostBest;
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
           options.attention_layer, models_.decoder_layers());

@@ -20,10 +20,11 @@ using schemes::Side;
 
 // Gives back the memory of mapped pages that lie wholly in `bytes`; they can be read again.
 void drop_pages(std::span<const std::byte> bytes) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t before = -reinterpret_cast<uintptr_t>(bytes.data()) % page;
+  if (before >= bytes.size()) return;
+  const auto whole = bytes.subspan(before, (bytes.size() - before) / page * page);
+  madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
 }
 
 // Tensors of a file as Values. Those that cannot be used where they are, are converted and kept.
@@ -33,7 +34,8 @@ class FileValues {
       : directory_(std::move(directory)), precision_(precision) {}
 
   Values find(const std::string& name) {
-    if (directory_->weights().contains(name + model::kPanels)) {
+    const bool has_panels = directory_->weights().contains(name + model::kPanels);
+    if (has_panels && !directory_->weights().contains(name)) {
       const auto& panels = directory_->weights().at(name + model::kPanels);
       return {.panels = std::as_bytes(std::span(panels.bytes)),
               .panel_precision =
@@ -51,7 +53,13 @@ class FileValues {
     }
     const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
     if (tensor.dtype == model::Dtype::f32 && is_aligned) {
-      return {.numbers = tensor.values<float>(), .is_mapped = true};
+      Values values = {.numbers = tensor.values<float>(), .is_mapped = true};
+      if (has_panels) {
+        values.screen =
+            std::as_bytes(std::span(directory_->weights().at(name + model::kPanels).bytes));
+        values.scales = directory_->weights().at(name + model::kScale).values<float>();
+      }
+      return values;
     }
     const bool is_matrix = tensor.shape.size() == 2;
     if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix &&
@@ -227,9 +235,13 @@ class Weights::Packer {
   std::vector<Task> tasks_;
 };
 
-Weights::Weights(const model::Config& config, Find find, Precision precision,
+Weights::Weights(model::Config config, Find find, Precision precision,
                  std::shared_ptr<const void> owner)
-    : config_(config), precision_(precision), find_(std::move(find)), owner_(std::move(owner)) {
+    : config_(std::move(config)),
+      precision_(precision),
+      find_(std::move(find)),
+      owner_(std::move(owner)) {
+  make_screen();
   if (precision == Precision::float32) {
     Packer packer(find_, precision, owner_, Packer::Aim::leave);
     bind(packer, unpacked_);
@@ -237,6 +249,26 @@ Weights::Weights(const model::Config& config, Find find, Precision precision,
     unpacked_ = {};
   }
   pack();
+}
+
+void Weights::make_screen() {
+  const Values v = find_(model::output_embedding(config_));
+  const auto out = static_cast<int>(config_.target_vocabulary);
+  const auto in = static_cast<int>(config_.width);
+  if (precision_ != Precision::float32 || v.numbers.empty()) return;
+  if (!PackedMatrix::fits_unpacked(out, in)) return;
+  output_numbers_ = v.numbers.data();
+  output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, nullptr, out, in);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
+  if (!v.screen.empty() && is_aligned) {
+    screen_ = PackedMatrix({owner_, v.screen.data()}, nullptr, out, in, Precision::int16,
+                           v.scales.data());
+    return;
+  }
+  const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
+  screen_ =
+      PackedMatrix(v.numbers.data(), nullptr, out, in, Precision::int16, {memory, memory->data()});
+  if (v.is_mapped) drop_pages(std::as_bytes(v.numbers));
 }
 
 void Weights::pack() const {
@@ -249,16 +281,27 @@ void Weights::pack() const {
   });
 }
 
+const PackedMatrix& Weights::output() const {
+  if (!has_screen()) return now().output;
+  if (!is_packed_.load(std::memory_order_acquire)) return output_rows_;
+  std::call_once(output_packing_, [&] {
+    packed_.output = PackedMatrix(output_numbers_, nullptr, output_rows_.out(), output_rows_.in(),
+                                  Precision::float32);
+  });
+  return packed_.output;
+}
+
 void Weights::bind(Packer& packer, Stacks& stacks) const {
   const model::Config& config = config_;
   const int64_t d = config.width;
-  packer.matrix(stacks.output, find_(model::output_embedding(config)), d, config.target_vocabulary);
+  const std::string output = model::output_embedding(config);
+  if (!has_screen()) packer.matrix(stacks.output, find_(output), d, config.target_vocabulary);
   for (const Side side : {Side::encoder, Side::decoder}) {
     StackWeights& stack = side == Side::encoder ? stacks.encoder : stacks.decoder;
     const schemes::Stack shape = model::stack(config, side);
     const std::string table =
         side == Side::encoder ? model::source_embedding(config) : model::target_embedding(config);
-    stack.embedding = table == model::output_embedding(config)
+    stack.embedding = table == output && !has_screen()
                           ? EmbeddingTable(stacks.output, d)
                           : EmbeddingTable(find_(table), d, precision_);
     stack.layers.resize(shape.layers);
@@ -309,8 +352,8 @@ std::shared_ptr<const Weights> copy_weights(
             "parameter {} has {} values, expected {}", p.name, given->second.size(), p.size());
   }
   const auto embeddings = std::make_shared<std::map<std::string, std::vector<float>>>();
-  for (const auto& name : {model::source_embedding(config), model::target_embedding(config)}) {
-    if (name == model::output_embedding(config)) continue;
+  for (const auto& name : {model::source_embedding(config), model::target_embedding(config),
+                           model::output_embedding(config)}) {
     const auto& given = parameters.at(name);
     embeddings->try_emplace(name, given.begin(), given.end());
   }

@@ -20,16 +20,17 @@ namespace residual::decode {
 using kernels::PackedMatrix;
 using kernels::Precision;
 
-// One parameter as its owner keeps it: float32, perhaps packed, float16, or int8 with a scale per
-// row.
+// One parameter as its owner keeps it: float32, perhaps packed or with a screen, float16, or int8
+// with a scale per row.
 struct Values {
   std::span<const float> numbers;
   std::span<const std::byte> panels;  // a PackedMatrix's
   Precision panel_precision = Precision::float32;
   std::span<const uint16_t> halves;
   std::span<const int8_t> quantized;
-  std::span<const float> scales;
-  bool is_mapped = false;  // in a file: its pages may be dropped and read again
+  std::span<const std::byte> screen;  // see Weights::screen(): a PackedMatrix's, beside `numbers`
+  std::span<const float> scales;      // of `quantized` or `screen`
+  bool is_mapped = false;             // in a file: its pages may be dropped and read again
 
   bool is_quantized() const { return !quantized.empty(); }
 };
@@ -83,12 +84,12 @@ struct StackWeights {
 class Weights {
  public:
   // `find` gives a parameter by its name in model/parameters.h; what it gives is copied but for
-  // embeddings and panels, which `owner` keeps alive. Matrices that are float16 or int8 stay so
-  // whatever the precision, but for float16 ones if it is int8. Matrices are packed by the first
-  // pack() if all of them are float32 in a file, and until then used from there; at once if not.
+  // embeddings (input and output) and panels, which `owner` keeps alive. Matrices that are float16
+  // or int8 stay so whatever the precision, but for float16 ones if it is int8. Matrices are packed
+  // by the first pack() if all of them are float32 in a file, and until then used from there; at
+  // once if not.
   using Find = std::function<Values(const std::string& name)>;
-  Weights(const model::Config& config, Find find, Precision precision,
-          std::shared_ptr<const void> owner);
+  Weights(model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner);
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
@@ -99,14 +100,25 @@ class Weights {
   const model::Config& config() const { return config_; }
   const StackWeights& encoder() const { return now().encoder; }
   const StackWeights& decoder() const { return now().decoder; }
-  const PackedMatrix& output() const { return now().output; }
+  // For whole rows of logits.
+  const PackedMatrix& output() const;
+
+  // float32 weights are read in full by every step, and a third or more of them are the output's.
+  // Its screen is the same matrix in half of the bytes: for finding the likeliest symbols, whose
+  // logits are then made with output_rows(), and for the sum of the others' probabilities.
+  bool has_screen() const { return screen_.out() > 0; }
+  const PackedMatrix& screen() const { return screen_; }
+  const PackedMatrix& output_rows() const { return output_rows_; }
 
  private:
   class Packer;
   struct Stacks {
     StackWeights encoder, decoder;
-    PackedMatrix output;  // what a shared EmbeddingTable points to
+    // What a shared EmbeddingTable points to. With a screen there is none before output() packs it.
+    PackedMatrix output;
   };
+
+  void make_screen();
 
   const Stacks& now() const {
     return is_packed_.load(std::memory_order_acquire) ? packed_ : unpacked_;
@@ -121,7 +133,9 @@ class Weights {
   Stacks unpacked_;
   mutable Stacks packed_;
   mutable std::atomic<bool> is_packed_ = false;
-  mutable std::once_flag packing_;
+  mutable std::once_flag packing_, output_packing_;
+  PackedMatrix screen_, output_rows_;
+  const float* output_numbers_ = nullptr;  // of output_rows_
   mutable std::deque<std::vector<float>> scheme_parameters_;
 };
 

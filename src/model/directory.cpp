@@ -36,10 +36,13 @@ bool is_scale_of_known(const std::string& name, const std::set<std::string>& kno
   return name.ends_with(suffix) && known.contains(name.substr(0, name.size() - suffix.size()));
 }
 
+std::vector<int64_t> panel_shape(const std::vector<int64_t>& matrix) {
+  return {(matrix[0] + kernels::kPanel - 1) / kernels::kPanel, matrix[1], kernels::kPanel};
+}
+
 // Of the panels that stand for a matrix.
 std::string panel_problem(const TensorView& found, const std::vector<int64_t>& matrix) {
-  const std::vector<int64_t> expected = {(matrix[0] + kernels::kPanel - 1) / kernels::kPanel,
-                                         matrix[1], kernels::kPanel};
+  const std::vector<int64_t> expected = panel_shape(matrix);
   const bool is_floating = found.dtype == Dtype::f32 || found.dtype == Dtype::f16;
   return is_floating && found.shape == expected
              ? ""
@@ -48,22 +51,46 @@ std::string panel_problem(const TensorView& found, const std::vector<int64_t>& m
                            fmt::join(expected, ", "));
 }
 
+// Of the scales of `name`, whose whole numbers are in `tensor`.
+std::string scale_problem(const SafeTensors& weights, const std::string& name,
+                          const TensorView& tensor, int64_t rows) {
+  const std::string scale = name + kScale;
+  if (!weights.contains(scale)) {
+    return fmt::format("{} is {} but has no {}", tensor.name, name_of(tensor.dtype), scale);
+  }
+  const TensorView& found = weights.at(scale);
+  const bool right = found.dtype == Dtype::f32 && found.shape == std::vector{rows};
+  return right ? ""
+               : fmt::format("{} is {} [{}], expected F32 [{}]: one for each row", scale,
+                             name_of(found.dtype), fmt::join(found.shape, ", "), rows);
+}
+
+// Of the panels beside the rows of the output embedding.
+std::string screen_problem(const SafeTensors& weights, const Parameter& p) {
+  const TensorView& found = weights.at(p.name + kPanels);
+  const std::vector<int64_t> expected = panel_shape(p.shape);
+  if (found.dtype != Dtype::i16 || found.shape != expected) {
+    return fmt::format("{} is {} [{}], expected I16 [{}] beside {}", found.name,
+                       name_of(found.dtype), fmt::join(found.shape, ", "),
+                       fmt::join(expected, ", "), p.name);
+  }
+  const Dtype rows = weights.at(p.name).dtype;
+  if (rows != Dtype::f32) {
+    return fmt::format("{} is {}, expected F32 beside {}", p.name, name_of(rows), found.name);
+  }
+  return scale_problem(weights, p.name, found, p.shape[0]);
+}
+
 // What is wrong with how a parameter's numbers are stored: floating point, or int8 for matrices.
 std::string storage_problem(const SafeTensors& weights, const TensorView& tensor) {
   const Dtype type = tensor.dtype;
   const bool floating =
       type == Dtype::f32 || type == Dtype::f16 || type == Dtype::bf16 || type == Dtype::f64;
   if (floating) return "";
-  const std::string scale = tensor.name + kScale;
   if (type != Dtype::i8 || tensor.shape.size() != 2) {
     return fmt::format("{} is {}, expected floating-point numbers", tensor.name, name_of(type));
   }
-  if (!weights.contains(scale)) return fmt::format("{} is I8 but has no {}", tensor.name, scale);
-  const TensorView& found = weights.at(scale);
-  const bool right = found.dtype == Dtype::f32 && found.shape == std::vector{tensor.shape[0]};
-  return right ? ""
-               : fmt::format("{} is {} [{}], expected F32 [{}]: one for each row", scale,
-                             name_of(found.dtype), fmt::join(found.shape, ", "), tensor.shape[0]);
+  return scale_problem(weights, tensor.name, tensor, tensor.shape[0]);
 }
 
 bool is_file_of_bundle(const TensorView& tensor) {
@@ -145,6 +172,9 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
                       fmt::join(found.shape, ", "), fmt::join(p.shape, ", ")));
     } else if (const auto problem = storage_problem(weights, found); !problem.empty()) {
       add(problem);
+    } else if (p.name == output_embedding(config) && weights.contains(panels)) {
+      known.insert(panels);
+      if (const auto wrong = screen_problem(weights, p); !wrong.empty()) add(wrong);
     }
   }
   for (const auto& [name, view] : weights.tensors()) {

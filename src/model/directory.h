@@ -27,6 +27,8 @@ inline constexpr const char* kBundledFile = "file/";
 inline constexpr const char* kScale = ".scale";
 // A matrix may be "x.weight.panels" instead, laid out as products read it: of 64 rows together, one
 // column after the other, [ceil(rows / 64), columns, 64], zeros in place of the rows that are not.
+// The output embedding may have both, with int16 panels and a scale for each row: its screen, see
+// decode/weights.h.
 inline constexpr const char* kPanels = ".panels";
 
 // What the model can translate. `source_tag` is the symbol to put before each source, if any.
@@ -63,7 +65,7 @@ class Directory {
   const fs::path& path() const { return path_; }
   const Description& description() const { return description_; }
   const SafeTensors& weights() const { return weights_; }
-  // A parameter in its own shape; fails if the file has panels instead.
+  // A parameter in its own shape; fails if the file has panels.
   const TensorView& parameter(const std::string& name) const;
   text::Vocabulary source_vocabulary() const;
   text::Vocabulary target_vocabulary() const;

@@ -89,9 +89,22 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryScheme, testing::ValuesIn(all_schemes())
                            return name;
                          });
 
+// Of float32 models, those whose width is a multiple of sixteen have a screen.
+model::Config screened_config() {
+  model::Config config = small_config();
+  config.width = 48;
+  return config;
+}
+
 TEST(Engine, GivesRowsThatDoNotDependOnTheirNeighbours) {
+  std::vector<std::shared_ptr<const Weights>> models = {random_model(screened_config()).weights()};
+  EXPECT_TRUE(models[0]->has_screen());
   for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
-    Engine engine(random_model(small_config()).weights(precision));
+    models.push_back(random_model(small_config()).weights(precision));
+    EXPECT_FALSE(models.back()->has_screen());
+  }
+  for (const auto& model : models) {
+    Engine engine(model);
     std::vector<Pair> pairs;
     for (uint64_t i = 0; i < 9; ++i) {
       pairs.push_back({random_sentence(i, 1 + i * 3), random_sentence(i + 100, 30 - 3 * i)});
@@ -131,6 +144,43 @@ TEST(Engine, SummarisesTheLogitsThatItProjects) {
           EXPECT_EQ(rows[i].log_sum_exp(), kernels::best_of_row(row, 3001, 10, want.data()));
           EXPECT_EQ(rows[i].asked.value, row[i * 15]);
           for (int j = 0; j < 10; ++j) ASSERT_EQ(best[i * 10 + j].index, want[j].index) << i;
+        }
+      }
+    }
+  }
+}
+
+// As above, but for the normaliser: flat rows and such that a few symbols share, down to one.
+TEST(Engine, CorrectsWhatItsScreenFinds) {
+  constexpr int kVocabulary = 3001, kRows = 200;
+  for (const float spread : {0.0F, 0.1F, 1.0F, 10.0F, 100.0F}) {
+    model::Config config = screened_config();
+    config.source_vocabulary = config.target_vocabulary = kVocabulary;
+    const auto weights = random_model(config).weights();
+    Engine engine(weights);
+    RowPool pool(config.width);
+    const Rows hidden = pool.take(kRows);
+    for (int64_t i = 0; i < hidden.size(); ++i) {
+      hidden.data()[i] = spread * static_cast<float>(Random(5).normal(i));
+    }
+    std::vector<float> logits(kRows * kVocabulary);
+    engine.project(hidden, 0, kRows, logits.data(), nullptr);
+    for (const int k : {0, 1, 10, 60, Engine::kMostBest}) {
+      std::vector<kernels::Scored> best(kRows * k), want(k);
+      std::vector<kernels::RowSummary> rows;
+      for (int32_t i = 0; i < kRows; ++i) {
+        rows.push_back({.k = k, .best = best.data() + i * k, .asked = {.index = i * 15}});
+      }
+      engine.summarise(hidden, 0, rows, nullptr);
+      for (int64_t i = 0; i < kRows; ++i) {
+        const float* row = logits.data() + i * kVocabulary;
+        const float normaliser = kernels::best_of_row(row, kVocabulary, k, want.data());
+        ASSERT_NEAR(rows[i].log_sum_exp(), normaliser, 1e-5 + 1e-6 * std::abs(normaliser));
+        ASSERT_EQ(rows[i].asked.value, row[i * 15]);
+        ASSERT_EQ(rows[i].found, k);
+        for (int j = 0; j < k; ++j) {
+          ASSERT_EQ(best[i * k + j].index, want[j].index) << spread << ' ' << i << ' ' << j;
+          ASSERT_EQ(best[i * k + j].value, want[j].value);
         }
       }
     }
@@ -212,6 +262,28 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
       EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair)) << width;
     }
   }
+}
+
+TEST(Weights, UseAScreenWhereItIsStored) {
+  const auto model = random_model(screened_config());
+  const std::string name = model::output_embedding(model.config);
+  const kernels::PackedMatrix screen(model.values.at(name).data(), nullptr, 50, 48,
+                                     Precision::int16);
+  const auto find = [&](const std::string& parameter) -> Values {
+    Values values = {.numbers = model.values.at(parameter)};
+    if (parameter == name) {
+      values.screen = screen.packed();
+      values.scales = screen.scales().first(50);
+    }
+    return values;
+  };
+  const auto weights =
+      std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>());
+  EXPECT_EQ(weights->screen().packed().data(), screen.packed().data());
+  Engine stored(weights), made(model.weights());
+  const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
+  EXPECT_EQ(score({&stored, 1}, {&pair, 1}), score({&made, 1}, {&pair, 1}));
+  EXPECT_EQ(forced_logits(stored, pair), forced_logits(made, pair));
 }
 
 TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {

@@ -71,6 +71,39 @@ TEST(Directory, RefusesPanelsOfAMatrixThatIsOnlyLookedUp) {
   EXPECT_THAT(opening(directory / "m"), HasSubstr("has no tensor source_embedding.weight"));
 }
 
+TEST(Directory, RefusesAScreenThatDoesNotFitItsMatrix) {
+  const TemporaryDirectory directory;
+  const Config config = test::small_config();
+  const Description description = test::small_description(directory / "text", config);
+  const std::string name = output_embedding(config), zeros(size_t{4} * 64 * config.width, '\0');
+  const auto opened_with = [&](const std::vector<TensorBytes>& screen, Dtype rows = Dtype::f32) {
+    test::Weights weights(config);
+    for (auto& tensor : weights.tensors()) {
+      if (tensor.name != name || rows == Dtype::f32) continue;
+      tensor = {name, rows, tensor.shape,
+                std::string_view(zeros).substr(0, tensor.bytes.size() / 2)};
+    }
+    for (const auto& tensor : screen) weights.tensors().push_back(tensor);
+    fs::remove_all(directory / "m");
+    write_directory(directory / "m", description, weights.tensors(), directory / "text");
+    return opening(directory / "m");
+  };
+  const auto bytes = [&](int64_t count) { return std::string_view(zeros).substr(0, count); };
+  const TensorBytes panels = {name + kPanels, Dtype::i16, {1, 8, 64}, bytes(2 * 8 * 64)};
+  const TensorBytes scale = {name + kScale, Dtype::f32, {10}, bytes(4 * 10)};
+  EXPECT_EQ(opened_with({panels, scale}), "no error");
+  EXPECT_THAT(opened_with({panels}), HasSubstr("embedding.weight.panels is I16 but has no "
+                                               "embedding.weight.scale"));
+  EXPECT_THAT(opened_with({panels, {name + kScale, Dtype::f32, {9}, bytes(4 * 9)}}),
+              HasSubstr("embedding.weight.scale is F32 [9], expected F32 [10]"));
+  EXPECT_THAT(opened_with({{panels.name, Dtype::i16, {2, 8, 32}, panels.bytes}, scale}),
+              HasSubstr("expected I16 [1, 8, 64] beside embedding.weight"));
+  EXPECT_THAT(opened_with({{panels.name, Dtype::f32, {1, 8, 64}, bytes(4 * 8 * 64)}, scale}),
+              HasSubstr("is F32 [1, 8, 64], expected I16 [1, 8, 64]"));
+  EXPECT_THAT(opened_with({panels, scale}, Dtype::f16),
+              HasSubstr("embedding.weight is F16, expected F32 beside embedding.weight.panels"));
+}
+
 TEST(Directory, BringsItsVocabularyAndSegmentation) {
   const TemporaryDirectory directory;
   test::write_small_model(directory / "m", test::small_config());
