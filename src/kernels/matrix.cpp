@@ -132,6 +132,8 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
       break;
     case Precision::int16:
       pack(std::move(memory), [&](int o, std::byte* room) {
+        constexpr int kAhead = 4;  // rows are gone through faster than the CPU fetches them
+        for (int j = 0; j < in; j += kMostLanes) __builtin_prefetch(row(o + kAhead) + j, 0, 2);
         const float most = round_to_int16(row(o), in, reinterpret_cast<int16_t*>(room));
         scales_[o] = most / INT16_MAX;
         return room;
