@@ -30,8 +30,9 @@ void run(Team* team, size_t count, const Task& task) {
   for (size_t i = 0; i < count; ++i) task(i);
 }
 
-// As many symbols as hold most of the probability where it is not spread out.
-constexpr int kCorrected = 16;
+// As many symbols as hold most of the probability where it is not spread out; and one less than a
+// vector has, for the one that is asked for.
+constexpr int kCorrected = 15;
 
 // What a row's logits x W^T are, of which `near` knows the best and a normaliser with about W. The
 // best are ranked by W. The share of the first of them in the normaliser is W's: always as many, so
@@ -327,7 +328,7 @@ void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* lo
 void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                        Team* team) {
   if (!weights_->has_screen()) return summarise(weights_->output(), hidden, first, rows, team);
-  // Some more than are wanted, which may change places with the last of those.
+  // More than are wanted: they may change places with the last of those.
   constexpr int kMore = kernels::kMostBest - kMostBest;
   screened_.clear();
   for (const auto& row : rows) {

@@ -71,7 +71,7 @@ class Engine {
   // What is asked of the logits of rows from `first` on. With a Weights::screen() all logits are
   // made with that, and those that matter once more with the weights themselves.
   // REQUIRES: each row's k <= kMostBest.
-  static constexpr int kMostBest = kernels::kMostBest - 2;
+  static constexpr int kMostBest = kernels::kMostBest - 1;
   void summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                  Team* team);
 

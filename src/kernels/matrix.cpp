@@ -234,6 +234,15 @@ void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> column
   if (static_cast<int64_t>(rows.size()) < room * in_) rows.resize(room * in_);
   if (static_cast<int64_t>(biases.size()) < room) biases.resize(room);
   if (static_cast<int64_t>(some.size()) < room) some.resize(room);
+  if (!is_packed_) {  // all rows begin to come at once
+    constexpr int64_t kBegin = 8 * kMostLanes;
+    const auto* const weights = reinterpret_cast<const float*>(weights_.get());
+    for (const int32_t o : columns) {
+      for (int64_t j = 0; j < std::min<int64_t>(in_, kBegin); j += kMostLanes) {
+        __builtin_prefetch(weights + int64_t{o} * in_ + j);
+      }
+    }
+  }
   for (int64_t i = 0; i < count; ++i) {
     copy_row(columns[i], rows.data() + i * in_);
     biases[i] = bias_[columns[i]];
