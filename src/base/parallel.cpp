@@ -27,6 +27,7 @@ struct Work {
   int64_t grain;
   const std::function<void(int64_t, int64_t)>* body;
   std::atomic<int64_t> next{0};
+  int cpu = current_cpu();  // the caller's
   std::mutex mutex;
   std::exception_ptr error;
   int64_t error_piece = std::numeric_limits<int64_t>::max();
@@ -92,6 +93,7 @@ class Pool {
       ++running_;
       Work& work = *work_;
       lock.unlock();
+      leave_cpu(work.cpu);
       work.run();
       lock.lock();
       if (--running_ == 0) done_.notify_one();
@@ -124,6 +126,19 @@ int available_cores() {
     return std::max(1, std::min(allowed, cores_of_groups(control_groups("cpu"))));
   }();
   return cores;
+}
+
+int current_cpu() { return sched_getcpu(); }
+
+void leave_cpu(int cpu) {
+  if (current_cpu() != cpu) return;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  sched_setaffinity(0, sizeof(others), &others);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
 int thread_count() {

@@ -8,6 +8,12 @@ namespace residual {
 // Cores this process may run on: the CPU affinity mask, capped by a cgroup's CPU quota.
 int available_cores();
 
+// Moves the calling thread to another CPU if it runs on this one and may run elsewhere. For a
+// thread that was begun or woken to help another: Linux may put the two on one CPU and take
+// milliseconds to part them, in virtual machines above all.
+void leave_cpu(int cpu);
+int current_cpu();
+
 // Threads that parallel_for uses; available_cores() unless set. At least 1.
 int thread_count();
 void set_thread_count(int threads);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+
 namespace residual::decode {
 namespace {
 
@@ -26,7 +28,7 @@ void wait_a_little(int look) {
 
 }  // namespace
 
-Team::Team(int threads) {
+Team::Team(int threads) : cpu_(current_cpu()) {
   for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
 }
 
@@ -40,6 +42,7 @@ Team::~Team() {
 void Team::run_erased(uint32_t count, Call call, const void* task) {
   call_ = call;
   task_ = task;
+  cpu_.store(current_cpu(), std::memory_order_relaxed);
   unfinished_.store(count, std::memory_order_relaxed);
   const uint32_t round = round_.load(std::memory_order_relaxed) + 1;
   left_.store(uint64_t{round} << 32 | count, std::memory_order_release);
@@ -60,6 +63,7 @@ void Team::work(uint32_t round) {
 }
 
 void Team::help() {
+  leave_cpu(cpu_.load(std::memory_order_relaxed));
   for (uint32_t seen = 0;;) {
     for (int look = 0; round_.load(std::memory_order_acquire) == seen; ++look) {
       if (look < kLooksBeforeSleep) {
@@ -70,6 +74,7 @@ void Team::help() {
     }
     if (stopped_) return;
     seen = round_.load(std::memory_order_acquire);
+    leave_cpu(cpu_.load(std::memory_order_relaxed));
     work(seen);
   }
 }

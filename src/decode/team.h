@@ -40,6 +40,7 @@ class Team {
   // Of this round. Whoever takes a piece may read them: the round lasts until that piece is done.
   Call call_ = nullptr;
   const void* task_ = nullptr;
+  std::atomic<int> cpu_ = -1;  // the caller's, as far as known
   // Apart from each other: one side spins on each.
   alignas(64) std::atomic<uint32_t> round_ = 0;
   alignas(64) std::atomic<uint64_t> left_ = 0;  // round << 32 | pieces that nobody has taken

@@ -235,7 +235,7 @@ void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> column
   if (static_cast<int64_t>(biases.size()) < room) biases.resize(room);
   if (static_cast<int64_t>(some.size()) < room) some.resize(room);
   if (!is_packed_) {  // all rows begin to come at once
-    constexpr int64_t kBegin = 8 * kMostLanes;
+    constexpr int64_t kBegin = int64_t{8} * kMostLanes;
     const auto* const weights = reinterpret_cast<const float*>(weights_.get());
     for (const int32_t o : columns) {
       for (int64_t j = 0; j < std::min<int64_t>(in_, kBegin); j += kMostLanes) {

@@ -1,6 +1,7 @@
 #include "base/parallel.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -151,6 +152,33 @@ TEST_P(Threads, PipelinePassesOnAnErrorOfMakingAWorker) {
   set_up(pipeline, 10, out);
   pipeline.make_worker = []() -> std::function<int(int)> { fail("no model"); };
   EXPECT_THROW(pipeline.run(GetParam()), Error);
+}
+
+TEST(LeaveCpu, MovesTheThreadIfItMayAndKeepsItsMask) {
+  std::thread([] {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    // The system may move it back at once.
+    bool has_moved = CPU_COUNT(&before) == 1;
+    for (int attempt = 0; attempt < 1000 && !has_moved; ++attempt) {
+      const int there = current_cpu();
+      leave_cpu(there);
+      has_moved = current_cpu() != there;
+    }
+    EXPECT_TRUE(has_moved);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after));
+
+    const int here = current_cpu();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    leave_cpu(here);
+    EXPECT_EQ(current_cpu(), here);
+    leave_cpu(-1);
+    EXPECT_EQ(current_cpu(), here);
+  }).join();
 }
 
 TEST(AvailableCores, IsAtLeastOneAndThreadCountFollowsIt) {
