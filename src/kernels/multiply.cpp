@@ -43,7 +43,7 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
   }
   Fetcher fetcher(ahead);
   for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
-    fetcher.step(k);
+    fetcher.step<kTileWidth * sizeof(Weight)>(k, w);
     if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
     Floats weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load(w + v * kLanes);

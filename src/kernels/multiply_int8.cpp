@@ -145,7 +145,7 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
   }
   Fetcher fetcher(ahead);
   for (int64_t k = 0; k < q.depth; ++k, w += kPanel * kGroup) {
-    fetcher.step(k);
+    fetcher.step<kTileWidth * kGroup>(k, w);
     Ints weights[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) weights[v] = load_weights(w + v * kLanes * kGroup);
     for (int r = 0; r < kRows; ++r) {

@@ -39,15 +39,24 @@ constexpr int64_t kBlockBytes = 384 << 10;
 struct Ahead {
   const std::byte* weights = nullptr;
   int64_t lines = 0;
-  int64_t interval = 1;  // steps from one line to the next: evenly over the tile
+  int64_t interval = 1;   // steps from one line to the next: evenly over the tile
+  bool is_first = false;  // of few tiles, which wait for memory: it fetches its own weights
 };
 class Fetcher {
  public:
   explicit Fetcher(const Ahead& ahead)
-      : next_(ahead.lines > 0 ? 0 : -1), interval_(ahead.interval), line_(ahead.weights) {}
+      : is_first_(ahead.is_first),
+        next_(ahead.lines > 0 ? 0 : -1),
+        interval_(ahead.interval),
+        line_(ahead.weights) {}
 
-  // REQUIRES: called with every step of the tile in turn.
-  HWY_INLINE void step(int64_t k) {
+  // REQUIRES: called with each step of the tile in turn, which takes kBytes of weights from w on.
+  template <int64_t kBytes>
+  HWY_INLINE void step(int64_t k, const void* w) {
+    if (is_first_) {
+      const auto* const own = static_cast<const std::byte*>(w) + kDistance;
+      for (int64_t i = 0; i < kBytes; i += kCacheLine) hwy::Prefetch(own + i);
+    }
     if (k != next_) return;
     hwy::Prefetch(line_);
     line_ += kCacheLine;
@@ -55,6 +64,11 @@ class Fetcher {
   }
 
  private:
+  // From a tile's own weights to those it fetches. With the work of a few rows in between, a CPU
+  // does not look as far ahead by itself.
+  static constexpr int64_t kDistance = 4096;
+
+  bool is_first_;
   int64_t next_, interval_;
   const std::byte* line_;
 };
@@ -165,13 +179,15 @@ HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, i
          column += kTileWidth) {
       const int64_t panel = column / kPanel;
       int64_t lines = panel_bytes / (tiles * (kPanel / kTileWidth) * int64_t{kCacheLine});
-      if (tiles < 4 || (panel + 1) * kPanel >= m.out) lines = 0;
+      const bool is_few = tiles < 4;
+      if (is_few || (panel + 1) * kPanel >= m.out) lines = 0;
       Ahead ahead = {static_cast<const std::byte*>(m.weights) + (panel + 1) * panel_bytes +
                          panel_bytes * (column % kPanel) / kPanel,
-                     lines, std::max<int64_t>(steps / std::max<int64_t>(lines, 1), 1)};
+                     lines, std::max<int64_t>(steps / std::max<int64_t>(lines, 1), 1), is_few};
       over_rows<kMostRows>(block, last_row, [&](auto rows, int64_t row) HWY_ATTR {
         tile(rows, row, column, ahead);
         ahead.weights += lines * int64_t{kCacheLine};
+        ahead.is_first = false;
       });
     }
   }
