@@ -8,6 +8,7 @@
 #include <cblas.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -45,15 +46,25 @@ void count(benchmark::State& state, const Shape& s, double weight_bytes) {
                                               benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void ours(benchmark::State& state, Shape s, Precision precision, double weight_bytes) {
-  Data d(s);
-  const PackedMatrix matrix(d.weight.data(), d.bias.data(), s.out, s.in, precision);
+void multiply(benchmark::State& state, const Shape& s, Data& d, const PackedMatrix& matrix,
+              double weight_bytes) {
   for (auto _ : state) {
     matrix.multiply({.x = d.x.data(), .rows = s.rows, .y = d.y.data()});
     benchmark::DoNotOptimize(d.y.data());
     benchmark::ClobberMemory();
   }
   count(state, s, weight_bytes);
+}
+
+void ours(benchmark::State& state, Shape s, Precision precision, double weight_bytes) {
+  Data d(s);
+  multiply(state, s, d, {d.weight.data(), d.bias.data(), s.out, s.in, precision}, weight_bytes);
+}
+
+void unpacked(benchmark::State& state, Shape s) {
+  Data d(s);
+  const std::shared_ptr<const float> weight(std::shared_ptr<void>(), d.weight.data());
+  multiply(state, s, d, PackedMatrix::unpacked(weight, d.bias.data(), s.out, s.in), 4);
 }
 
 // oneDNN's primitive with weights in whichever layout it prefers, and a bias.
@@ -104,6 +115,7 @@ void add_shape(const Shape& s) {
   using benchmark::RegisterBenchmark;
   using Type = dnnl::memory::data_type;
   RegisterBenchmark(("float32" + at).c_str(), ours, s, Precision::float32, 4);
+  RegisterBenchmark(("unpacked" + at).c_str(), unpacked, s);
   RegisterBenchmark(("one_dnn_float32" + at).c_str(), one_dnn, s, Type::f32);
   RegisterBenchmark(("open_blas_float32" + at).c_str(), open_blas, s);
   RegisterBenchmark(("float16" + at).c_str(), ours, s, Precision::float16, 2);
@@ -113,8 +125,8 @@ void add_shape(const Shape& s) {
 }
 
 const int kRegistered = [] {
-  constexpr int kShapes[][2] = {{256, 256},   {768, 256}, {1024, 256}, {256, 1024},
-                                {10000, 256}, {512, 512}, {2048, 512}, {32000, 512}};
+  constexpr int kShapes[][2] = {{256, 256}, {768, 256},  {1024, 256},  {256, 1024},  {10000, 256},
+                                {512, 512}, {2048, 512}, {32000, 512}, {16000, 2048}};
   for (const auto& [out, in] : kShapes) {
     for (const int rows : {1, 5, 32, 160, 768}) add_shape({.out = out, .in = in, .rows = rows});
   }
