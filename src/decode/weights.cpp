@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/pages.h"
 #include "base/parallel.h"
+#include "base/serial_scope.h"
 #include "model/parameters.h"
 #include "schemes/registry.h"
 
@@ -261,14 +262,20 @@ void Weights::make_screen() {
   output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, nullptr, out, in);
   const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
   if (!v.screen.empty() && is_aligned) {
-    screen_ = PackedMatrix({owner_, v.screen.data()}, nullptr, out, in, Precision::int16,
-                           v.scales.data());
+    screen_ = std::async(std::launch::deferred, [=, owner = owner_] {
+      return PackedMatrix({owner, v.screen.data()}, nullptr, out, in, Precision::int16,
+                          v.scales.data());
+    });
     return;
   }
-  const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
-  screen_ =
-      PackedMatrix(v.numbers.data(), nullptr, out, in, Precision::int16, {memory, memory->data()});
-  if (v.is_mapped) drop_pages(std::as_bytes(v.numbers));
+  screen_ = std::async(thread_count() > 1 ? std::launch::async : std::launch::deferred, [=] {
+    const SerialScope alone;  // whoever waits for this may hold the others
+    const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
+    PackedMatrix screen(v.numbers.data(), nullptr, out, in, Precision::int16,
+                        {memory, memory->data()});
+    if (v.is_mapped) drop_pages(std::as_bytes(v.numbers));
+    return screen;
+  });
 }
 
 void Weights::pack() const {

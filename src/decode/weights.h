@@ -3,6 +3,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -105,9 +106,10 @@ class Weights {
 
   // float32 weights are read in full by every step, and a third or more of them are the output's.
   // Its screen is the same matrix in half of the bytes: for finding the likeliest symbols, whose
-  // logits are then made with output_rows(), and for the sum of the others' probabilities.
-  bool has_screen() const { return screen_.out() > 0; }
-  const PackedMatrix& screen() const { return screen_; }
+  // logits are then made with output_rows(), and for the sum of the others' probabilities. One that
+  // no file holds is made while sources are encoded; screen() waits for it.
+  bool has_screen() const { return screen_.valid(); }
+  const PackedMatrix& screen() const { return screen_.get(); }
   const PackedMatrix& output_rows() const { return output_rows_; }
 
  private:
@@ -134,9 +136,10 @@ class Weights {
   mutable Stacks packed_;
   mutable std::atomic<bool> is_packed_ = false;
   mutable std::once_flag packing_, output_packing_;
-  PackedMatrix screen_, output_rows_;
+  PackedMatrix output_rows_;
   const float* output_numbers_ = nullptr;  // of output_rows_
   mutable std::deque<std::vector<float>> scheme_parameters_;
+  std::shared_future<PackedMatrix> screen_;
 };
 
 // From a model's directory: pages of its file are dropped again once packed.
