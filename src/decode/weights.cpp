@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/pages.h"
 #include "base/parallel.h"
-#include "base/serial_scope.h"
 #include "model/parameters.h"
 #include "schemes/registry.h"
 
@@ -269,7 +268,6 @@ void Weights::make_screen() {
     return;
   }
   screen_ = std::async(thread_count() > 1 ? std::launch::async : std::launch::deferred, [=] {
-    const SerialScope alone;  // whoever waits for this may hold the others
     const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
     PackedMatrix screen(v.numbers.data(), nullptr, out, in, Precision::int16,
                         {memory, memory->data()});

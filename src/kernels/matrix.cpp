@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "kernels/multiply.h"
 #include "kernels/pack.h"
 
@@ -92,26 +91,22 @@ void PackedMatrix::pack(Memory memory, const MakeRow& make_row) {
   const int64_t depth = depth_of(in_, precision_);
   const int word = group_of(precision_) * element_bytes(precision_);
   const int64_t row_bytes = depth * word;
-  constexpr int64_t kPanelsAtATime = 16;
-  parallel_for(panels(), kPanelsAtATime, [&](int64_t begin, int64_t end) {
-    std::vector<std::byte> room((kPanel + 1) * row_bytes);
-    const std::byte* rows[kPanel];
-    const auto last = static_cast<int>(std::min<int64_t>(end * kPanel, out_));
-    for (auto first = static_cast<int>(begin) * kPanel; first < last; first += kPanel) {
-      for (int o = 0; o < kPanel; ++o) {
-        std::byte* const own = room.data() + o * row_bytes;
-        rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
-      }
-      std::byte* const to = memory.get() + first * row_bytes;
-      const bool others_follow = rows[0] != room.data() && first + kPanel < last;
-      const std::byte* const ahead = rows[0] + (others_follow ? kPanel * row_bytes : 0);
-      if (word == sizeof(uint32_t)) {
-        transpose_panel(rows, depth, ahead, reinterpret_cast<uint32_t*>(to));
-      } else {
-        transpose_panel(rows, depth, ahead, reinterpret_cast<uint16_t*>(to));
-      }
+  std::vector<std::byte> room((kPanel + 1) * row_bytes);
+  const std::byte* rows[kPanel];
+  for (int first = 0; first < out_; first += kPanel) {
+    for (int o = 0; o < kPanel; ++o) {
+      std::byte* const own = room.data() + o * row_bytes;
+      rows[o] = first + o < out_ ? make_row(first + o, own) : room.data() + kPanel * row_bytes;
     }
-  });
+    std::byte* const to = memory.get() + first * row_bytes;
+    const bool others_follow = rows[0] != room.data() && first + kPanel < out_;
+    const std::byte* const ahead = rows[0] + (others_follow ? kPanel * row_bytes : 0);
+    if (word == sizeof(uint32_t)) {
+      transpose_panel(rows, depth, ahead, reinterpret_cast<uint32_t*>(to));
+    } else {
+      transpose_panel(rows, depth, ahead, reinterpret_cast<uint16_t*>(to));
+    }
+  }
   weights_ = std::move(memory);
 }
 
