@@ -27,6 +27,21 @@ void drop_pages(std::span<const std::byte> bytes) {
   madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
 }
 
+// Whether a file's screen can be used: its rows may have been changed since. One element of each is
+// looked at, the same of a panel's 64, which lie side by side.
+bool has_screen_of(const Values& v, int64_t out, int64_t in) {
+  const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
+  if (v.screen.empty() || !is_aligned) return false;
+  const auto* const panels = reinterpret_cast<const int16_t*>(v.screen.data());
+  for (int64_t o = 0; o < out; ++o) {
+    const int64_t panel = o / kernels::kPanel, column = panel % in;
+    const float whole = panels[(panel * in + column) * kernels::kPanel + o % kernels::kPanel];
+    const float error = v.numbers[o * in + column] - v.scales[o] * whole;
+    if (!(std::abs(error) <= 0.51F * v.scales[o])) return false;
+  }
+  return true;
+}
+
 // Tensors of a file as Values. Those that cannot be used where they are, are converted and kept.
 class FileValues {
  public:
@@ -259,15 +274,12 @@ void Weights::make_screen() {
   if (!PackedMatrix::fits_unpacked(out, in)) return;
   output_numbers_ = v.numbers.data();
   output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, nullptr, out, in);
-  const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
-  if (!v.screen.empty() && is_aligned) {
-    screen_ = std::async(std::launch::deferred, [=, owner = owner_] {
+  const auto policy = thread_count() > 1 ? std::launch::async : std::launch::deferred;
+  screen_ = std::async(policy, [=, owner = owner_] {
+    if (has_screen_of(v, out, in)) {
       return PackedMatrix({owner, v.screen.data()}, nullptr, out, in, Precision::int16,
                           v.scales.data());
-    });
-    return;
-  }
-  screen_ = std::async(thread_count() > 1 ? std::launch::async : std::launch::deferred, [=] {
+    }
     const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
     PackedMatrix screen(v.numbers.data(), nullptr, out, in, Precision::int16,
                         {memory, memory->data()});

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "kernels/matrix.h"
 #include "model/parameters.h"
+#include "model/screen.h"
 
 namespace residual::model {
 namespace {
@@ -221,7 +222,7 @@ void Directory::read_description() {
 }
 
 const TensorView& Directory::parameter(const std::string& name) const {
-  require(!weights_.contains(name + kPanels),
+  require(weights_.contains(name) || !weights_.contains(name + kPanels),
           "{}: is packed for translating; take the model it was made from", path_.string());
   return weights_.at(name);
 }
@@ -295,7 +296,10 @@ void write_directory(const fs::path& path, const Description& description,
   AtomicDirectory directory(path, /*replace=*/true, kWeightsFile, system);
   add_text(directory.path());
   replace_file(directory.path() / kConfigFile, config_text(description), system);
-  write_safetensors(directory.path() / kWeightsFile, weights, {{"format", "residual"}}, system);
+  kernels::PackedMatrix screen;
+  write_safetensors(directory.path() / kWeightsFile,
+                    with_screen(weights, description.model, screen), {{"format", "residual"}},
+                    system);
   directory.commit();
 }
 
@@ -307,7 +311,9 @@ void write_bundle(const fs::path& path, const Description& description,
     weights.push_back(
         {kBundledFile + name, Dtype::u8, {static_cast<int64_t>(content.size())}, content});
   }
-  write_safetensors(path, std::move(weights), {{"format", "residual bundle 1"}});
+  kernels::PackedMatrix screen;
+  write_safetensors(path, with_screen(std::move(weights), description.model, screen),
+                    {{"format", "residual bundle 1"}});
 }
 
 }  // namespace residual::model

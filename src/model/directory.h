@@ -65,7 +65,7 @@ class Directory {
   const fs::path& path() const { return path_; }
   const Description& description() const { return description_; }
   const SafeTensors& weights() const { return weights_; }
-  // A parameter in its own shape; fails if the file has panels.
+  // A parameter in its own shape; fails if the file has panels instead.
   const TensorView& parameter(const std::string& name) const;
   text::Vocabulary source_vocabulary() const;
   text::Vocabulary target_vocabulary() const;

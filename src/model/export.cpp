@@ -95,23 +95,18 @@ ExportedTensors packed_tensors(const Directory& model) {
       continue;
     }
     const bool is_half = tensor.dtype == Dtype::f16;
-    const bool is_screened = p.name == output_embedding(config) && !is_half;
-    const Dtype type = is_half ? Dtype::f16 : is_screened ? Dtype::i16 : Dtype::f32;
     const std::vector<float> values = tensor.to_float();
-    const kernels::PackedMatrix packed(values.data(), nullptr, static_cast<int>(p.shape[0]),
-                                       static_cast<int>(p.shape[1]),
-                                       is_half       ? kernels::Precision::float16
-                                       : is_screened ? kernels::Precision::int16
-                                                     : kernels::Precision::float32);
-    const auto bytes = packed.packed();
-    out.add(p.name + kPanels, type, {packed.panels(), p.shape[1], kernels::kPanel},
-            {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    if (is_screened) {
+    if (p.name == output_embedding(config) && !is_half) {  // it gets a screen
       out.add(p.name, Dtype::f32, p.shape, bytes_of(values));
-      const std::vector<float> scales(packed.scales().begin(),
-                                      packed.scales().begin() + p.shape[0]);
-      out.add(p.name + kScale, Dtype::f32, {p.shape[0]}, bytes_of(scales));
+      continue;
     }
+    const kernels::PackedMatrix packed(
+        values.data(), nullptr, static_cast<int>(p.shape[0]), static_cast<int>(p.shape[1]),
+        is_half ? kernels::Precision::float16 : kernels::Precision::float32);
+    const auto bytes = packed.packed();
+    out.add(p.name + kPanels, is_half ? Dtype::f16 : Dtype::f32,
+            {packed.panels(), p.shape[1], kernels::kPanel},
+            {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/suggest.h"
@@ -246,8 +247,10 @@ const TensorView& SafeTensors::at(const std::string& name) const {
 
 void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata, FileSystem& system) {
-  std::ranges::sort(tensors, {},
-                    [](const TensorBytes& t) { return std::pair(-size_of(t.dtype), t.name); });
+  constexpr size_t kAlignment = 64;  // a cache line
+  std::ranges::sort(tensors, {}, [](const TensorBytes& t) {
+    return std::tuple(t.bytes.size() % kAlignment != 0, -size_of(t.dtype), t.name);
+  });
   json header = json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
@@ -265,7 +268,6 @@ void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
                            {"data_offsets", {offset, offset + tensor.bytes.size()}}};
     offset += tensor.bytes.size();
   }
-  constexpr size_t kAlignment = 64;  // a cache line
   std::string text = header.dump();
   text.append((kAlignment - (kLengthBytes + text.size()) % kAlignment) % kAlignment, ' ');
 

@@ -65,8 +65,9 @@ struct TensorBytes {
   std::string_view bytes;
 };
 
-// Writes a file that appears whole or not at all. Tensors start at multiples of 64 bytes wherever
-// their sizes allow: those of the widest element first, then by name. Same input, same bytes.
+// Writes a file that appears whole or not at all. Tensors whose size is a multiple of 64 bytes come
+// first and start at such multiples, the others at those of their elements: of each, the widest
+// element first, then by name. Same input, same bytes.
 void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata,
                        FileSystem& system = FileSystem::real());

@@ -77,8 +77,10 @@ ordered_json describe_model(const fs::path& path) {
                          (each.source_tag.empty() ? "" : " with " + each.source_tag));
   }
   std::set<std::string> types;
-  for (const auto& [name, tensor] : directory.weights().tensors()) {
-    types.insert(model::name_of(tensor.dtype));
+  for (const auto& p : model::parameters(d.model)) {
+    const auto& weights = directory.weights();
+    const bool has_rows = weights.contains(p.name);
+    types.insert(model::name_of(weights.at(has_rows ? p.name : p.name + model::kPanels).dtype));
   }
   out["directions"] = directions;
   out["precision"] = types;

@@ -10,6 +10,7 @@
 #include "data/corpus.h"
 #include "data/prepared.h"
 #include "model/directory.h"
+#include "model/screen.h"
 #include "train/artifact.h"
 #include "train/checkpoint.h"
 #include "train/run_directory.h"
@@ -71,6 +72,12 @@ class Verifier {
     }
   }
 
+  // REQUIRES: the file has no other problem.
+  void screen(const model::SafeTensors& file, const model::Config& config) {
+    const std::string difference = model::screen_difference(file, config);
+    if (!difference.empty()) problem(file.name() + ": " + difference);
+  }
+
   std::string tensors(const fs::path& path) {
     const auto file = model::SafeTensors::open(path);
     finite(file);
@@ -110,7 +117,9 @@ class Verifier {
     part(path / model::kWeightsFile, [&] {
       const auto weights = model::SafeTensors::open(path / model::kWeightsFile);
       if (readable) {
-        for (auto& each : weight_problems(weights, description.model)) problem(std::move(each));
+        auto problems = weight_problems(weights, description.model);
+        if (problems.empty()) screen(weights, description.model);
+        for (auto& each : problems) problem(std::move(each));
       }
       finite(weights);
       return fmt::format("{} tensors, as the configuration wants them", weights.tensors().size());
@@ -139,6 +148,7 @@ class Verifier {
     const auto model = model::Directory::open(path);
     const model::Config& c = model.description().model;
     finite(model.weights());
+    screen(model.weights(), c);
     const int64_t source = model.source_vocabulary().size();
     const int64_t target = model.target_vocabulary().size();
     require((!c.has_encoder() || source == c.source_vocabulary) &&

@@ -264,26 +264,39 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
   }
 }
 
-TEST(Weights, UseAScreenWhereItIsStored) {
-  const auto model = random_model(screened_config());
+// `model` as a file that has this screen for it.
+std::shared_ptr<const Weights> with_screen(const auto& model, const kernels::PackedMatrix& screen) {
   const std::string name = model::output_embedding(model.config);
-  const kernels::PackedMatrix screen(model.values.at(name).data(), nullptr, 50, 48,
-                                     Precision::int16);
   const auto find = [&](const std::string& parameter) -> Values {
     Values values = {.numbers = model.values.at(parameter)};
     if (parameter == name) {
       values.screen = screen.packed();
-      values.scales = screen.scales().first(50);
+      values.scales = screen.scales().first(screen.out());
     }
     return values;
   };
-  const auto weights =
-      std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>());
+  return std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>());
+}
+
+TEST(Weights, UseAScreenWhereItIsStored) {
+  const auto model = random_model(screened_config());
+  const auto& rows = model.values.at(model::output_embedding(model.config));
+  const kernels::PackedMatrix screen(rows.data(), nullptr, 50, 48, Precision::int16);
+  const auto weights = with_screen(model, screen);
   EXPECT_EQ(weights->screen().packed().data(), screen.packed().data());
   Engine stored(weights), made(model.weights());
   const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
   EXPECT_EQ(score({&stored, 1}, {&pair, 1}), score({&made, 1}, {&pair, 1}));
   EXPECT_EQ(forced_logits(stored, pair), forced_logits(made, pair));
+}
+
+TEST(Weights, MakeAScreenAnewWhoseRowsHaveChanged) {
+  auto model = random_model(screened_config());
+  auto& rows = model.values.at(model::output_embedding(model.config));
+  const kernels::PackedMatrix screen(rows.data(), nullptr, 50, 48, Precision::int16);
+  for (float& weight : std::span(rows).last(48)) weight *= 1.5F;
+  const auto changed = with_screen(model, screen), made = model.weights();
+  EXPECT_THAT(changed->screen().packed(), testing::ElementsAreArray(made->screen().packed()));
 }
 
 TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {

@@ -148,6 +148,19 @@ TEST(Verify, ListsAllThatIsWrongWithAModel) {
                           HasSubstr("vocabulary.txt: has 5 symbols, the model has 10")));
 }
 
+TEST(Verify, NoticesRowsThatHaveChangedSinceTheirScreenWasMade) {
+  const TemporaryDirectory directory;
+  auto config = small_config();
+  config.width = config.target_vocabulary = config.source_vocabulary = 16;
+  write_small_model(directory / "m", config);
+  EXPECT_THAT(verify(directory / "m").problems, IsEmpty());
+  std::string bytes = read_file(directory / "m/model.safetensors");
+  const auto rows = model::SafeTensors::parse(bytes, "m").at(model::output_embedding(config)).bytes;
+  bytes[rows.data() - bytes.data() + 3] ^= 1;  // in the first number's exponent
+  replace_file(directory / "m/model.safetensors", bytes);
+  EXPECT_THAT(verify(directory / "m").problems, ElementsAre(HasSubstr("changed since")));
+}
+
 TEST(Verify, OpensBundles) {
   const TemporaryDirectory directory;
   write_small_model(directory / "m", small_config());
