@@ -71,6 +71,8 @@ void read_memory(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(read_memory)->Arg(16 << 10)->Arg(256 << 10)->Arg(8 << 20)->Arg(64 << 20);
+// Each of two threads its own: what two cores get together.
+BENCHMARK(read_memory)->Arg(64 << 20)->Threads(2)->UseRealTime();
 
 void layer_norm_rows(benchmark::State& state) {
   const int64_t rows = state.range(0);
