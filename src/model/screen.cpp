@@ -12,6 +12,8 @@
 namespace residual::model {
 namespace {
 
+constexpr size_t kWorthStoring = 1 << 20;  // bytes
+
 // Empty where decoding uses none: not float32, or of a shape that it cannot multiply unpacked.
 kernels::PackedMatrix screen_of(const std::vector<int64_t>& shape, Dtype dtype,
                                 std::string_view bytes) {
@@ -44,7 +46,10 @@ std::vector<TensorBytes> with_screen(std::vector<TensorBytes> tensors, const Con
   if (rows == tensors.end() || has_panels) return tensors;
   screen = screen_of(rows->shape, rows->dtype, rows->bytes);
   const auto is_finite = [](float scale) { return std::isfinite(scale); };
-  if (screen.out() == 0 || !std::ranges::all_of(scales_of(screen), is_finite)) return tensors;
+  if (screen.out() == 0 || screen.packed().size() < kWorthStoring ||
+      !std::ranges::all_of(scales_of(screen), is_finite)) {
+    return tensors;
+  }
   tensors.push_back({name + kPanels,
                      Dtype::i16,
                      {screen.panels(), screen.in(), kernels::kPanel},

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -50,7 +52,8 @@ inline Description small_description(const fs::path& text_files, const Config& c
   fs::create_directories(text_files);
   std::string symbols;
   for (int i = 4; i < config.source_vocabulary; ++i) {
-    symbols += std::string(1, static_cast<char>('a' + i - 4)) + " 1\n";
+    symbols +=
+        (i < 30 ? std::string(1, static_cast<char>('a' + i - 4)) : fmt::format("w{}", i)) + " 1\n";
   }
   replace_file(text_files / "vocabulary.txt", symbols);
   for (const char* language : {"en", "de"}) {

@@ -17,10 +17,11 @@ namespace {
 using ::residual::test::TemporaryDirectory;
 using testing::HasSubstr;
 
-Config config_of(int64_t width) {
+// Of the smallest vocabulary whose screen has a megabyte, and so many symbols more.
+Config config_of(int64_t width, int64_t more = 0) {
   Config config = test::small_config();
   config.width = width;
-  config.source_vocabulary = config.target_vocabulary = 21;
+  config.source_vocabulary = config.target_vocabulary = (1 << 19) / width + more;
   return config;
 }
 
@@ -53,7 +54,7 @@ class Written {
 // With a vocabulary whose scales do not end at a cache line: panels that do not begin at one would
 // be made again by whoever translates.
 TEST(Screen, IsWrittenBesideItsRowsWhereDecodingReadsIt) {
-  const Config config = config_of(16);
+  const Config config = config_of(128, 1);
   const Written written(config);
   const Directory model = written.open();
   const std::string name = output_embedding(config);
@@ -78,19 +79,21 @@ TEST(Screen, IsNotWrittenWhereItCannotBeUsed) {
   const auto has_screen = [](const Written& written, const Config& config) {
     return written.open().weights().contains(output_embedding(config) + kPanels);
   };
-  EXPECT_FALSE(has_screen(Written(config_of(24)), config_of(24)));
-  EXPECT_TRUE(has_screen(Written(config_of(32)), config_of(32)));
-  EXPECT_FALSE(has_screen(Written(config_of(32), {NAN}), config_of(32)));
-  const Written written(config_of(32));
+  const Config config = config_of(128);
+  EXPECT_TRUE(has_screen(Written(config), config));
+  EXPECT_FALSE(has_screen(Written(config, {NAN}), config));
+  EXPECT_FALSE(has_screen(Written(config_of(128, -64)), config_of(128, -64)));
+  EXPECT_FALSE(has_screen(Written(config_of(136, 64)), config_of(136, 64)));
+  const Written written(config);
   const Directory model = written.open();
   const TemporaryDirectory half;
   write_bundle(half / "m", model.description(), float16_tensors(model).list, model);
-  EXPECT_FALSE(
-      Directory::open(half / "m").weights().contains(output_embedding(config_of(32)) + kPanels));
+  const Directory halved = Directory::open(half / "m");
+  EXPECT_FALSE(halved.weights().contains(output_embedding(config) + kPanels));
 }
 
 TEST(Screen, IsToldFromThatOfOtherRows) {
-  const Config config = config_of(16);
+  const Config config = config_of(128);
   const Written one(config), other(config, {0.5F});
   const Directory with_rows = one.open(), with_screen = other.open();
   const std::string name = output_embedding(config);

@@ -151,7 +151,8 @@ TEST(Verify, ListsAllThatIsWrongWithAModel) {
 TEST(Verify, NoticesRowsThatHaveChangedSinceTheirScreenWasMade) {
   const TemporaryDirectory directory;
   auto config = small_config();
-  config.width = config.target_vocabulary = config.source_vocabulary = 16;
+  config.width = 128;
+  config.target_vocabulary = config.source_vocabulary = 4096;
   write_small_model(directory / "m", config);
   EXPECT_THAT(verify(directory / "m").problems, IsEmpty());
   std::string bytes = read_file(directory / "m/model.safetensors");
