@@ -8,6 +8,8 @@
 #include <cblas.h>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,10 +63,31 @@ void ours(benchmark::State& state, Shape s, Precision precision, double weight_b
   multiply(state, s, d, {d.weight.data(), d.bias.data(), s.out, s.in, precision}, weight_bytes);
 }
 
+// Where a model's file has them: at a cache line.
+template <class T>
+std::shared_ptr<const T> aligned(const std::vector<T>& values) {
+  const std::shared_ptr<T> copy(
+      static_cast<T*>(std::aligned_alloc(kernels::kCacheLine, values.size() * sizeof(T))),
+      std::free);
+  std::ranges::copy(values, copy.get());
+  return copy;
+}
+
 void unpacked(benchmark::State& state, Shape s) {
   Data d(s);
-  const std::shared_ptr<const float> weight(std::shared_ptr<void>(), d.weight.data());
-  multiply(state, s, d, PackedMatrix::unpacked(weight, d.bias.data(), s.out, s.in), 4);
+  multiply(state, s, d, PackedMatrix::unpacked(aligned(d.weight), d.bias.data(), s.out, s.in), 4);
+}
+
+void unpacked_int8(benchmark::State& state, Shape s) {
+  if (!PackedMatrix::fits_unpacked(s.out, s.in, Precision::int8)) {
+    return state.SkipWithError("int8 weights must be packed on this CPU");
+  }
+  Data d(s);
+  std::vector<int8_t> weight(d.weight.size());
+  std::vector<float> scales(s.out);
+  kernels::quantize(d.weight.data(), s.out, s.in, weight.data(), scales.data());
+  multiply(state, s, d,
+           PackedMatrix::unpacked(aligned(weight), scales.data(), d.bias.data(), s.out, s.in), 1);
 }
 
 // oneDNN's primitive with weights in whichever layout it prefers, and a bias.
@@ -121,6 +144,7 @@ void add_shape(const Shape& s) {
   RegisterBenchmark(("float16" + at).c_str(), ours, s, Precision::float16, 2);
   RegisterBenchmark(("int16" + at).c_str(), ours, s, Precision::int16, 2);
   RegisterBenchmark(("int8" + at).c_str(), ours, s, Precision::int8, 1);
+  RegisterBenchmark(("unpacked_int8" + at).c_str(), unpacked_int8, s);
   RegisterBenchmark(("one_dnn_int8" + at).c_str(), one_dnn, s, Type::s8);
 }
 

@@ -187,13 +187,11 @@ class Weights::Packer {
     const auto rows = static_cast<int>(out), columns = static_cast<int>(in);
     const int64_t begin = first * in;
     if (aim_ == Aim::leave) {
-      can_leave_ &= v.is_mapped && !v.numbers.empty() && PackedMatrix::fits_unpacked(rows, columns);
-      if (can_leave_) {
-        into = PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, rows, columns);
-      }
+      leave(into, v, bias, begin, rows, columns);
     } else if (!v.panels.empty()) {
       add_packed(into, v, bias, columns, static_cast<int>(first), rows);
     } else if (v.is_quantized()) {
+      drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));  // see below
       tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
                           into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
                                               bias, rows, columns, std::move(m));
@@ -214,6 +212,18 @@ class Weights::Packer {
                           drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
                         }});
     }
+  }
+  // As it is in the file, if the products can take it so.
+  void leave(PackedMatrix& into, const Values& v, const float* bias, int64_t begin, int out,
+             int in) {
+    const Precision stored = v.is_quantized() ? Precision::int8 : Precision::float32;
+    const bool is_stored = v.is_quantized() || (!v.numbers.empty() && precision_ == stored);
+    can_leave_ &= v.is_mapped && is_stored && PackedMatrix::fits_unpacked(out, in, stored);
+    if (!can_leave_) return;
+    into = v.is_quantized()
+               ? PackedMatrix::unpacked({owner_, v.quantized.data() + begin},
+                                        v.scales.data() + begin / in, bias, out, in)
+               : PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, out, in);
   }
   // In place, where the layout is that of the products.
   void add_packed(PackedMatrix& into, const Values& v, const float* bias, int in, int first,
@@ -257,7 +267,7 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       find_(std::move(find)),
       owner_(std::move(owner)) {
   make_screen();
-  if (precision == Precision::float32) {
+  if (precision == Precision::float32 || find_(model::output_embedding(config_)).is_quantized()) {
     Packer packer(find_, precision, owner_, Packer::Aim::leave);
     bind(packer, unpacked_);
     if (packer.run()) return;

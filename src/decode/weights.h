@@ -87,8 +87,8 @@ class Weights {
   // `find` gives a parameter by its name in model/parameters.h; what it gives is copied but for
   // embeddings (input and output) and panels, which `owner` keeps alive. Matrices that are float16
   // or int8 stay so whatever the precision, but for float16 ones if it is int8. Matrices are packed
-  // by the first pack() if all of them are float32 in a file, and until then used from there; at
-  // once if not.
+  // by the first pack() if all of them are in a file as products can take them, float32 or int8,
+  // and until then used from there; at once if not.
   using Find = std::function<Values(const std::string& name)>;
   Weights(model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner);
   Weights(const Weights&) = delete;

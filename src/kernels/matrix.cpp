@@ -79,6 +79,21 @@ PackedMatrix PackedMatrix::unpacked(std::shared_ptr<const float> weight, const f
   return matrix;
 }
 
+PackedMatrix PackedMatrix::unpacked(std::shared_ptr<const int8_t> weight, const float* scales,
+                                    const float* bias, int out, int in) {
+  require(fits_unpacked(out, in, Precision::int8), "int8 weights [{}, {}] must be packed", out, in);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(weight.get());
+  PackedMatrix matrix({std::move(weight), bytes}, bias, out, in, Precision::int8, scales);
+  matrix.is_packed_ = false;
+  return matrix;
+}
+
+bool PackedMatrix::fits_unpacked(int out, int in, Precision precision) {
+  const bool is_int8 = precision == Precision::int8;
+  if (is_int8 && int8_group() != sizeof(float)) return false;
+  return in % (is_int8 ? kMostLanes * sizeof(float) : kMostLanes) == 0 && out >= kMostLanes;
+}
+
 std::span<const std::byte> PackedMatrix::packed() const {
   return {weights_.get(), bytes(out_, in_, precision_)};
 }
@@ -174,6 +189,11 @@ Panels PackedMatrix::view() const {
 }
 
 void PackedMatrix::copy_row(int o, float* row) const {
+  if (!is_packed_ && precision_ == Precision::int8) {
+    const auto* const q = reinterpret_cast<const int8_t*>(weights_.get()) + int64_t{o} * in_;
+    for (int i = 0; i < in_; ++i) row[i] = scales_[o] * static_cast<float>(q[i]);
+    return;
+  }
   if (!is_packed_) {
     std::copy_n(reinterpret_cast<const float*>(weights_.get()) + int64_t{o} * in_, in_, row);
     return;
@@ -216,7 +236,8 @@ void PackedMatrix::multiply(const Product& product) const {
     case Precision::int8:
       const size_t bytes = p.rows * (depth_of(in_, precision_) + 1) * sizeof(int32_t);
       if (scratch.size() < bytes) scratch.resize(bytes);
-      return multiply_int8(view(), p, scratch.data());
+      return is_packed_ ? multiply_int8(view(), p, scratch.data())
+                        : multiply_int8_rows(view(), p, scratch.data());
   }
 }
 

@@ -78,13 +78,15 @@ class PackedMatrix {
   PackedMatrix(ReadOnlyMemory packed, const float* bias, int out, int in, Precision precision,
                const float* scales = nullptr);
 
-  // float32 weights [out, in] as they are, which `weight` keeps alive. Products with them take
-  // up to a fifth longer where a few rows wait for weights from memory, and half as long again for
-  // many rows.
-  // REQUIRES: fits_unpacked(out, in).
+  // float32 or int8 weights [out, in] as they are, which `weight` keeps alive. Products with them
+  // take up to a fifth longer where a few rows wait for weights from memory, with int8 half as long
+  // again; with many rows half as long again, with int8 twice as long.
+  // REQUIRES: fits_unpacked(out, in, precision), for int8 weights on this CPU.
   static PackedMatrix unpacked(std::shared_ptr<const float> weight, const float* bias, int out,
                                int in);
-  static bool fits_unpacked(int out, int in) { return in % kMostLanes == 0 && out >= kMostLanes; }
+  static PackedMatrix unpacked(std::shared_ptr<const int8_t> weight, const float* scales,
+                               const float* bias, int out, int in);
+  static bool fits_unpacked(int out, int in, Precision precision = Precision::float32);
 
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);

@@ -14,7 +14,10 @@ void multiply_rows(const Panels& m, const Product& p);
 
 // `scratch` holds, for each row, ceil(in / group) words of 32 bits and one more.
 void multiply_int8(const Panels& m, const Product& p, std::byte* scratch);
-// Panels::group of int8 weights on this CPU.
+// The same with weights [out, in], not in panels, and no correction.
+// REQUIRES: PackedMatrix::fits_unpacked(out, in, Precision::int8).
+void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch);
+// Panels::group of int8 weights on this CPU. Where it is 4, they need not be in panels.
 int int8_group();
 
 }  // namespace residual::kernels

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -125,6 +126,15 @@ struct Quantized {
   int64_t depth;  // words of a row
 };
 
+// A vector of sums as columns from `column` on of y, before the epilogue. Two roundings, not a
+// fused one, so that CPUs without fused operations agree.
+HWY_INLINE Floats scaled(Ints sum, const Panels& m, int64_t column, float x_scale) {
+  const Floats scale = hn::LoadU(kFloats, m.scales + column);
+  const Floats bias = hn::LoadU(kFloats, m.bias + column);
+  const Floats both = hn::Mul(scale, hn::Set(kFloats, x_scale));
+  return hn::Add(hn::Mul(hn::ConvertTo(kFloats, sum), both), bias);
+}
+
 template <int kRows>
 HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
                             int64_t column, const Ahead& ahead) {
@@ -154,12 +164,61 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
     }
   }
   y.store([&](int r, int v) HWY_ATTR __attribute__((always_inline)) {
-    const Floats scale = hn::LoadU(kFloats, m.scales + column + v * kLanes);
-    const Floats bias = hn::LoadU(kFloats, m.bias + column + v * kLanes);
-    // Two roundings, not a fused one, so that CPUs without fused operations agree.
-    const Floats both = hn::Mul(scale, hn::Set(kFloats, q.scales[row + r]));
-    return hn::Add(hn::Mul(hn::ConvertTo(kFloats, sum[r][v]), both), bias);
+    return scaled(sum[r][v], m, column + v * kLanes, q.scales[row + r]);
   });
+}
+
+#if HWY_TARGET == HWY_AVX3_DL
+// Rows of x at a time: their sums and a square of weights fill the registers.
+constexpr int kMostRows = 8;
+
+// Of weights that are not in panels: rows [row, row + kRows) by columns [column, column + kLanes)
+// of y, of which those before `first` are not stored. Squares of 16 rows by 16 words are transposed
+// in registers; the next rows, which `others_follow`, are fetched meanwhile.
+template <int kRows>
+HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
+                                 int64_t column, int64_t first, bool others_follow) {
+  const auto* w =
+      reinterpret_cast<const int32_t*>(static_cast<const int8_t*>(m.weights) + column * m.in);
+  const auto* x = reinterpret_cast<const int32_t*>(q.words) + row * q.depth;
+  Ints sum[kRows], correction = hn::Zero(kInts);
+  for (int r = 0; r < kRows; ++r) sum[r] = hn::Zero(kInts);
+  const Ints offsets = hn::Set(kInts, std::bit_cast<int32_t>(0x80808080U));
+  for (int64_t k = 0; k < q.depth; k += kLanes) {
+    Ints squares[4][kLanes / 4];
+    for (int i = 0; i < 4; ++i) load_blocks(kInts, w + i * q.depth + k, q.depth, squares[i]);
+    const int32_t* const ahead = w + kLanes * q.depth + k * kLanes;
+#pragma GCC unroll 4  // so that the squares stay in registers
+    for (int64_t j = 0; j < kLanes / 4; ++j) {
+      if (others_follow) {
+        for (int i = 0; i < 4; ++i) hwy::Prefetch(ahead + (4 * j + i) * kLanes);
+      }
+      transpose_four(kInts, squares[0][j], squares[1][j], squares[2][j], squares[3][j],
+                     [&](Ints weights, int i) HWY_ATTR {
+                       correction = dot(offsets, weights, correction);
+                       for (int r = 0; r < kRows; ++r) {
+                         const Ints word = hn::Set(kInts, x[r * q.depth + k + 4 * j + i]);
+                         sum[r] = dot(word, weights, sum[r]);
+                       }
+                     });
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    Floats y = scaled(hn::Sub(sum[r], correction), m, column, q.scales[row + r]);
+    if (p.epilogue == Epilogue::relu) y = rectified(y);
+    store_from(first, y, column, p.y + (row + r) * p.y_stride - p.y_column);
+  }
+}
+#endif
+
+Quantized quantize_rows(const Panels& m, const Product& p, std::byte* scratch) {
+  const int64_t depth = (m.in + kGroup - 1) / kGroup;
+  auto* scales = reinterpret_cast<float*>(scratch + p.rows * depth * kWord);
+  for (int64_t row = 0; row < p.rows; ++row) {
+    scales[row] = quantize_row(p.x + row * p.x_stride, m.in,
+                               reinterpret_cast<Element*>(scratch + row * depth * kWord));
+  }
+  return {.words = scratch, .scales = scales, .depth = depth};
 }
 
 }  // namespace
@@ -167,18 +226,29 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
 int int8_group() { return static_cast<int>(kGroup); }
 
 void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
-  const int64_t depth = (m.in + kGroup - 1) / kGroup;
-  auto* scales = reinterpret_cast<float*>(scratch + p.rows * depth * kWord);
-  for (int64_t row = 0; row < p.rows; ++row) {
-    scales[row] = quantize_row(p.x + row * p.x_stride, m.in,
-                               reinterpret_cast<Element*>(scratch + row * depth * kWord));
-  }
-  const Quantized q = {.words = scratch, .scales = scales, .depth = depth};
-  const int64_t panel_bytes = depth * kPanel * kGroup;
-  over_tiles<kInt8Rows>(m, p, depth * kWord, panel_bytes, depth,
+  const Quantized q = quantize_rows(m, p, scratch);
+  const int64_t panel_bytes = q.depth * kPanel * kGroup;
+  over_tiles<kInt8Rows>(m, p, q.depth * kWord, panel_bytes, q.depth,
                         [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
                           int8_tile<decltype(rows)::value>(m, p, q, row, column, ahead);
                         });
+}
+
+void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
+#if HWY_TARGET == HWY_AVX3_DL
+  const Quantized q = quantize_rows(m, p, scratch);
+  const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
+  for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
+    const int64_t column = std::min<int64_t>(first, m.out - kLanes);
+    over_rows<kMostRows>(0, p.rows, [&](auto rows, int64_t row) HWY_ATTR {
+      const bool others_follow = first + kLanes < end && row == 0;
+      int8_rows_tile<decltype(rows)::value>(m, p, q, row, column, first, others_follow);
+    });
+  }
+#else
+  static_cast<void>(m), static_cast<void>(p), static_cast<void>(scratch);
+  std::abort();  // such weights do not fit: see fits_unpacked()
+#endif
 }
 
 }  // namespace residual::kernels::HWY_NAMESPACE
@@ -189,11 +259,16 @@ namespace residual::kernels {
 
 HWY_EXPORT(int8_group);
 HWY_EXPORT(multiply_int8);
+HWY_EXPORT(multiply_int8_rows);
 
 int int8_group() { return HWY_DYNAMIC_DISPATCH(int8_group)(); }
 
 void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
   HWY_DYNAMIC_DISPATCH(multiply_int8)(m, p, scratch);
+}
+
+void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(multiply_int8_rows)(m, p, scratch);
 }
 
 }  // namespace residual::kernels

@@ -20,30 +20,6 @@ constexpr int64_t kDistance = 256;
 // Rows of x at a time: their sums and a square of weights fill the registers.
 constexpr int kMostRows = kLanes == 16 ? 13 : 6;
 
-// Blocks of four elements: block j of rows 0, 4, 8 ... from `w` on goes to squares[j].
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void load_blocks(D d, const float* w, int64_t stride, V* squares) {
-  constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;
-  static_assert(kBlocks == 1 || kBlocks == 2 || kBlocks == 4);
-  V rows[kBlocks];
-  for (size_t i = 0; i < kBlocks; ++i) rows[i] = hn::LoadU(d, w + 4 * i * stride);
-  if constexpr (kBlocks == 1) {
-    squares[0] = rows[0];
-  } else if constexpr (kBlocks == 2) {
-    squares[0] = hn::ConcatLowerLower(d, rows[1], rows[0]);
-    squares[1] = hn::ConcatUpperUpper(d, rows[1], rows[0]);
-  } else {
-    const auto split = [](V even, V odd, V* halves) HWY_ATTR {
-      halves[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
-      halves[1] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
-    };
-    split(hn::ConcatLowerLower(d, rows[2], rows[0]), hn::ConcatLowerLower(d, rows[3], rows[1]),
-          squares);
-    split(hn::ConcatUpperUpper(d, rows[2], rows[0]), hn::ConcatUpperUpper(d, rows[3], rows[1]),
-          squares + 2);
-  }
-}
-
 // Rows [row, row + kRows) by columns [column, column + kLanes) of y; those before `first` are
 // computed, but not stored. As many inputs at a time, a square of weights is transposed in
 // registers: whole lines, because rows at a distance of 4 KB push each other out of the cache.
@@ -81,14 +57,7 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
   }
   for (int r = 0; r < kRows; ++r) {
     if (p.epilogue == Epilogue::relu) sum[r] = rectified(sum[r]);
-    float* y = p.y + (row + r) * p.y_stride + first - p.y_column;
-    if (first == column) {
-      hn::StoreU(sum[r], kFloats, y);
-    } else {
-      HWY_ALIGN float all[kLanes];
-      hn::Store(sum[r], kFloats, all);
-      std::copy(all + first - column, all + kLanes, y);
-    }
+    store_from(first, sum[r], column, p.y + (row + r) * p.y_stride - p.y_column);
   }
 }
 

@@ -80,6 +80,30 @@ HWY_INLINE void transpose_four(D d, V a, V b, V c, V e, const Store& store) {
   store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_upper, ce_upper)), 3);
 }
 
+// Blocks of four elements: block j of rows 0, 4, 8 ... from `w` on goes to squares[j].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void load_blocks(D d, const hn::TFromD<D>* w, int64_t stride, V* squares) {
+  constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;
+  static_assert(kBlocks == 1 || kBlocks == 2 || kBlocks == 4);
+  V rows[kBlocks];
+  for (size_t i = 0; i < kBlocks; ++i) rows[i] = hn::LoadU(d, w + 4 * i * stride);
+  if constexpr (kBlocks == 1) {
+    squares[0] = rows[0];
+  } else if constexpr (kBlocks == 2) {
+    squares[0] = hn::ConcatLowerLower(d, rows[1], rows[0]);
+    squares[1] = hn::ConcatUpperUpper(d, rows[1], rows[0]);
+  } else {
+    const auto split = [](V even, V odd, V* halves) HWY_ATTR {
+      halves[0] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
+      halves[1] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
+    };
+    split(hn::ConcatLowerLower(d, rows[2], rows[0]), hn::ConcatLowerLower(d, rows[3], rows[1]),
+          squares);
+    split(hn::ConcatUpperUpper(d, rows[2], rows[0]), hn::ConcatUpperUpper(d, rows[3], rows[1]),
+          squares + 2);
+  }
+}
+
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -141,6 +141,15 @@ class Tile {
   Epilogue epilogue_;
 };
 
+// Writes a vector whose lanes are columns from `column` on to their places in the row `y`, but for
+// those before `first`.
+HWY_INLINE void store_from(int64_t first, Floats x, int64_t column, float* y) {
+  if (first == column) return hn::StoreU(x, kFloats, y + column);
+  HWY_ALIGN float all[kLanes];
+  hn::Store(x, kFloats, all);
+  std::copy(all + first - column, all + kLanes, y + first);
+}
+
 template <int kRows>
 using Rows = std::integral_constant<int, kRows>;
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "decode/split.h"
+#include "model/export.h"
 #include "support/models.h"
 #include "support/temporary.h"
 
@@ -153,13 +154,13 @@ TEST(Translator, ScoresItsOwnTranslationAsItReportedIt) {
   }
 }
 
-TEST(Translator, RunsAModelDirectoryFromTextToText) {
-  const test::TemporaryDirectory directory;
-  const auto made = test::random_model(test::small_config());
-  word_tools().source_vocabulary->save(directory / "vocabulary.txt");
+// A model directory from words to words.
+void write_model(const fs::path& path, const test::ModelValues& made) {
+  const test::TemporaryDirectory text;
+  word_tools().source_vocabulary->save(text / "vocabulary.txt");
   const text::Segmenter segmenter({.language = "en", .subwords = "none"}, "");
-  segmenter.save(directory.path(), "en");
-  segmenter.save(directory.path(), "de");
+  segmenter.save(text.path(), "en");
+  segmenter.save(text.path(), "de");
   model::Description description;
   description.model = made.config;
   description.directions = {{"en", "de", ""}};
@@ -171,7 +172,13 @@ TEST(Translator, RunsAModelDirectoryFromTextToText) {
                        p.shape,
                        {reinterpret_cast<const char*>(values.data()), p.size() * sizeof(float)}});
   }
-  model::write_directory(directory / "model", description, tensors, directory.path());
+  model::write_directory(path, description, tensors, text.path());
+}
+
+TEST(Translator, RunsAModelDirectoryFromTextToText) {
+  const test::TemporaryDirectory directory;
+  const auto made = test::random_model(test::small_config());
+  write_model(directory / "model", made);
 
   const std::vector<std::string> lines = {"w1 w2, w3"};
   const auto from_disk = Translator({directory / "model"}, {}).translate(lines);
@@ -181,13 +188,31 @@ TEST(Translator, RunsAModelDirectoryFromTextToText) {
             from_disk[0].outputs[0].tokens);
   const auto twice = Translator({directory / "model", directory / "model"}, {}).translate(lines);
   EXPECT_EQ(twice[0].outputs[0].tokens, from_disk[0].outputs[0].tokens);
+}
 
-  // A first sentence alone uses the weights as they lie in the file, what follows packs them.
-  Translator translator({directory / "model"}, {});
-  for (int i = 0; i < 3; ++i) {
-    const auto again = translator.translate(lines);
-    EXPECT_EQ(again[0].outputs[0].tokens, from_disk[0].outputs[0].tokens);
-    EXPECT_EQ(again[0].outputs[0].score, word_translator().translate(pieces)[0].outputs[0].score);
+// Matrices of these widths are used where they lie in a file, and packed for the second sentence.
+TEST(Translator, TranslatesWithWeightsInAFileAsWithPackedOnes) {
+  const test::TemporaryDirectory directory;
+  model::Config config = test::small_config();
+  config.width = 64;
+  config.inner = 128;
+  config.heads = 4;
+  const auto made = test::random_model(config);
+  write_model(directory / "float32", made);
+  const auto float32 = model::Directory::open(directory / "float32");
+  model::write_directory(directory / "int8", float32.description(),
+                         model::int8_tensors(float32).list, directory / "float32");
+  const std::vector<std::string> lines = {"w1 w2 w3 w40 w5"};
+  for (const auto& [name, precision] : {std::pair("float32", kernels::Precision::float32),
+                                        std::pair("int8", kernels::Precision::int8)}) {
+    const auto expected =
+        Translator({made.weights(precision)}, word_tools(), {}).translate(lines)[0];
+    Translator translator({directory / name}, {});
+    for (int i = 0; i < 3; ++i) {
+      const auto found = translator.translate(lines)[0];
+      EXPECT_EQ(found.outputs[0].tokens, expected.outputs[0].tokens) << name;
+      EXPECT_EQ(found.outputs[0].score, expected.outputs[0].score) << name;
+    }
   }
 }
 

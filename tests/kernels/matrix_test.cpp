@@ -91,42 +91,73 @@ TEST_P(Matrix, TheEpilogueRectifies) {
   }
 }
 
+// All columns, the second panel alone into rows of a matrix that begins there, and a row of W.
+void expect_same_bits(const Problem& problem, const PackedMatrix& packed,
+                      const PackedMatrix& unpacked) {
+  SCOPED_TRACE(testing::Message() << problem.out << " x " << problem.in << " by " << problem.rows);
+  for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu}) {
+    ASSERT_EQ(problem.multiply(unpacked, epilogue), problem.multiply(packed, epilogue));
+  }
+  const int64_t columns = std::min(problem.out - kPanel, kPanel);
+  std::vector<float> parts[2], rows[2];
+  for (const PackedMatrix* matrix : {&packed, &unpacked}) {
+    std::vector<float>& row = rows[matrix == &unpacked];
+    row.resize(problem.in);
+    matrix->copy_row(problem.out - 1, row.data());
+    if (columns <= 0) continue;
+    std::vector<float>& y = parts[matrix == &unpacked];
+    y.assign(problem.rows * columns, 0.5F);
+    matrix->multiply({.x = problem.x.data(),
+                      .rows = problem.rows,
+                      .y = y.data(),
+                      .y_stride = columns,
+                      .y_column = kPanel,
+                      .first_panel = 1,
+                      .last_panel = 2});
+  }
+  ASSERT_EQ(parts[1], parts[0]);
+  ASSERT_EQ(rows[1], rows[0]);
+}
+
 TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
   for (const int out : {16, 17, 64, 65, 79, 80, 130}) {
     for (const int in : {16, 48, 528}) {
       for (const int64_t rows : {1, 2, 5, 6, 7, 13, 24}) {
         const Problem problem{out, in, rows};
-        const PackedMatrix packed = problem.pack(Precision::float32);
         const auto unpacked = PackedMatrix::unpacked(
             {std::shared_ptr<void>(), problem.weight.data()}, problem.bias.data(), out, in);
-        for (const Epilogue epilogue : {Epilogue::none, Epilogue::relu}) {
-          ASSERT_EQ(problem.multiply(unpacked, epilogue), problem.multiply(packed, epilogue))
-              << out << " x " << in << " by " << rows;
-        }
-        // The second panel alone, into rows of a matrix that begins there.
-        if (out <= kPanel) continue;
-        const int64_t columns = std::min(out - kPanel, kPanel);
-        std::vector<float> parts[2];
-        for (const PackedMatrix* matrix : {&packed, &unpacked}) {
-          std::vector<float>& y = parts[matrix == &unpacked];
-          y.assign(rows * columns, 0.5F);
-          matrix->multiply({.x = problem.x.data(),
-                            .rows = rows,
-                            .y = y.data(),
-                            .y_stride = columns,
-                            .y_column = kPanel,
-                            .first_panel = 1,
-                            .last_panel = 2});
-        }
-        ASSERT_EQ(parts[1], parts[0]) << out << " x " << in << " by " << rows;
-        std::vector<float> row(in);
-        unpacked.copy_row(out - 1, row.data());
-        ASSERT_TRUE(std::equal(row.begin(), row.end(), problem.weight.end() - in));
+        expect_same_bits(problem, problem.pack(Precision::float32), unpacked);
       }
     }
   }
   EXPECT_FALSE(PackedMatrix::fits_unpacked(15, 16));
   EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 24));
+}
+
+TEST_P(Matrix, UnpackedInt8WeightsGiveTheSameBitsWhereTheyFit) {
+  const auto unpacked_of = [](const Problem& problem, const std::vector<int8_t>& weight,
+                              const std::vector<float>& scales) {
+    return PackedMatrix::unpacked({std::shared_ptr<void>(), weight.data()}, scales.data(),
+                                  problem.bias.data(), problem.out, problem.in);
+  };
+  for (const int out : {16, 17, 64, 65, 79, 80, 150}) {
+    for (const int in : {64, 192, 576}) {
+      for (const int64_t rows : {1, 2, 5, 7, 8, 9, 24}) {
+        const Problem problem{out, in, rows};
+        std::vector<int8_t> weight(problem.weight.size());
+        std::vector<float> scales(out);
+        quantize(problem.weight.data(), out, in, weight.data(), scales.data());
+        if (!PackedMatrix::fits_unpacked(out, in, Precision::int8)) {  // this CPU has no VNNI
+          ASSERT_THROW(unpacked_of(problem, weight, scales), Error);
+          continue;
+        }
+        expect_same_bits(problem, problem.pack(Precision::int8),
+                         unpacked_of(problem, weight, scales));
+      }
+    }
+  }
+  EXPECT_FALSE(PackedMatrix::fits_unpacked(15, 64, Precision::int8));
+  EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 48, Precision::int8));
 }
 
 TEST_P(Matrix, SomeColumnsAreThoseOfAll) {
