@@ -12,8 +12,8 @@
 // sentence; below a megabyte that takes no time.
 namespace residual::model {
 
-// `tensors`, and the screen of an output embedding that is among them as float32 rows alone, if that
-// is large. Panels and scales last as long as `screen`.
+// `tensors`, and the screen of an output embedding that is among them as float32 rows alone, if
+// that is large. Panels and scales last as long as `screen`.
 std::vector<TensorBytes> with_screen(std::vector<TensorBytes> tensors, const Config& config,
                                      kernels::PackedMatrix& screen);
 
