@@ -191,7 +191,7 @@ class Weights::Packer {
     } else if (!v.panels.empty()) {
       add_packed(into, v, bias, columns, static_cast<int>(first), rows);
     } else if (v.is_quantized()) {
-      drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));  // see below
+      drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));  // as float32 below
       tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
                           into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
                                               bias, rows, columns, std::move(m));

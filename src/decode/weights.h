@@ -107,7 +107,8 @@ class Weights {
   // float32 weights are read in full by every step, and a third or more of them are the output's.
   // Its screen is the same matrix in half of the bytes: for finding the likeliest symbols, whose
   // logits are then made with output_rows(), and for the sum of the others' probabilities. A file
-  // may hold it; if not, it is made while sources are encoded. screen() waits for it.
+  // may hold it; if not, or if its rows have changed since, it is made while sources are encoded.
+  // screen() waits for it.
   bool has_screen() const { return screen_.valid(); }
   const PackedMatrix& screen() const { return screen_.get(); }
   const PackedMatrix& output_rows() const { return output_rows_; }

@@ -89,9 +89,10 @@ PackedMatrix PackedMatrix::unpacked(std::shared_ptr<const int8_t> weight, const 
 }
 
 bool PackedMatrix::fits_unpacked(int out, int in, Precision precision) {
+  constexpr int kInt8Group = 4;  // as in multiply_int8_rows()
   const bool is_int8 = precision == Precision::int8;
-  if (is_int8 && int8_group() != sizeof(float)) return false;
-  return in % (is_int8 ? kMostLanes * sizeof(float) : kMostLanes) == 0 && out >= kMostLanes;
+  if (is_int8 && int8_group() != kInt8Group) return false;
+  return in % (is_int8 ? kMostLanes * kInt8Group : kMostLanes) == 0 && out >= kMostLanes;
 }
 
 std::span<const std::byte> PackedMatrix::packed() const {
