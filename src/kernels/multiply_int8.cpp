@@ -237,14 +237,11 @@ void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
 void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
 #if HWY_TARGET == HWY_AVX3_DL
   const Quantized q = quantize_rows(m, p, scratch);
-  const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
-  for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
-    const int64_t column = std::min<int64_t>(first, m.out - kLanes);
-    over_rows<kMostRows>(0, p.rows, [&](auto rows, int64_t row) HWY_ATTR {
-      const bool others_follow = first + kLanes < end && row == 0;
-      int8_rows_tile<decltype(rows)::value>(m, p, q, row, column, first, others_follow);
-    });
-  }
+  over_unpacked_tiles<kMostRows>(
+      m, p,
+      [&](auto rows, int64_t row, int64_t column, int64_t first, bool others_follow) HWY_ATTR {
+        int8_rows_tile<decltype(rows)::value>(m, p, q, row, column, first, others_follow);
+      });
 #else
   static_cast<void>(m), static_cast<void>(p), static_cast<void>(scratch);
   std::abort();  // such weights do not fit: see fits_unpacked()

@@ -64,14 +64,11 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
 }  // namespace
 
 void multiply_rows_on_target(const Panels& m, const Product& p) {
-  const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
-  for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
-    const int64_t column = std::min<int64_t>(first, m.out - kLanes);
-    over_rows<kMostRows>(0, p.rows, [&](auto rows, int64_t row) HWY_ATTR {
-      const bool others_follow = first + kLanes < end && row + rows == p.rows;
-      row_major_tile<decltype(rows)::value>(m, p, row, column, first, others_follow);
-    });
-  }
+  over_unpacked_tiles<kMostRows>(
+      m, p,
+      [&](auto rows, int64_t row, int64_t column, int64_t first, bool others_follow) HWY_ATTR {
+        row_major_tile<decltype(rows)::value>(m, p, row, column, first, others_follow);
+      });
 }
 
 }  // namespace residual::kernels::HWY_NAMESPACE

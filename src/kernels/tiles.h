@@ -174,6 +174,20 @@ HWY_INLINE void over_rows(int64_t begin, int64_t end, const Call& tile) {
   }
 }
 
+// Calls tile(Rows<n>(), row, column, first, others_follow), n <= kMostRows, for all tiles of a
+// product with unpacked weights: kLanes columns from `column` on, of which those before `first` are
+// another tile's. `others_follow`: the next rows of weights are used next.
+template <int kMostRows, class Call>
+HWY_INLINE void over_unpacked_tiles(const Panels& m, const Product& p, const Call& tile) {
+  const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
+  for (int64_t first = int64_t{kPanel} * p.first_panel; first < end; first += kLanes) {
+    const int64_t column = std::min<int64_t>(first, m.out - kLanes);
+    over_rows<kMostRows>(0, p.rows, [&](auto rows, int64_t row) HWY_ATTR {
+      tile(rows, row, column, first, first + kLanes < end && row + rows == p.rows);
+    });
+  }
+}
+
 // Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product whose rows
 // of x and panels of weights have that many bytes, and whose tiles take that many steps.
 template <int kMostRows, class Call>

@@ -43,13 +43,11 @@ std::vector<TensorBytes> with_screen(std::vector<TensorBytes> tensors, const Con
   const std::string name = output_embedding(config);
   const auto rows = std::ranges::find(tensors, name, &TensorBytes::name);
   const bool has_panels = std::ranges::count(tensors, name + kPanels, &TensorBytes::name) > 0;
-  if (rows == tensors.end() || has_panels) return tensors;
+  const bool is_small = rows != tensors.end() && rows->bytes.size() / 2 < kWorthStoring;
+  if (rows == tensors.end() || has_panels || is_small) return tensors;
   screen = screen_of(rows->shape, rows->dtype, rows->bytes);
   const auto is_finite = [](float scale) { return std::isfinite(scale); };
-  if (screen.out() == 0 || screen.packed().size() < kWorthStoring ||
-      !std::ranges::all_of(scales_of(screen), is_finite)) {
-    return tensors;
-  }
+  if (screen.out() == 0 || !std::ranges::all_of(scales_of(screen), is_finite)) return tensors;
   tensors.push_back({name + kPanels,
                      Dtype::i16,
                      {screen.panels(), screen.in(), kernels::kPanel},
