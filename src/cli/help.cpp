@@ -90,10 +90,14 @@ const CLI::App* deepest(const CLI::App* app) {
 // CLI11 lists what it did not expect at the end of its message; the first of them gets a
 // suggestion from what the command knows.
 std::string unexpected(const CLI::App& app, const std::string& message) {
+  const auto commands = commands_of(app);
+  const bool is_command = !commands.empty();
   std::istringstream words(message.substr(message.rfind(':') + 1));
   std::string word;
-  for (std::string next; !word.starts_with("-") && words >> next;) {
-    if (word.empty() || next.starts_with("-")) word = next;  // an option before its value
+  for (std::string next; (is_command || !word.starts_with("-")) && words >> next;) {
+    // Where a command is expected, what was given first, which CLI11 lists last; else an option
+    // rather than its value.
+    if (word.empty() || is_command || next.starts_with("-")) word = next;
   }
   std::vector<std::string> known;
   for (const CLI::App* at = &app; at; at = at->get_parent()) {
@@ -101,9 +105,7 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
       for (const auto& name : option->get_lnames()) known.push_back("--" + name);
     }
   }
-  const auto commands = commands_of(app);
   for (const CLI::App* command : commands) known.push_back(command->get_name());
-  const bool is_command = !commands.empty();
   return fmt::format("unknown {} \"{}\"{}",
                      word.starts_with("-") ? "option"
                      : is_command          ? "command"

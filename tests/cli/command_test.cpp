@@ -77,6 +77,9 @@ TEST(Version, NamesCommitCompilerCpuAndLibraries) {
 TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"residual", "Usage: residual COMMAND"},
+           {"residual tranlsate --model m",
+            "unknown command \"tranlsate\"; did you mean \"translate\"?"},
+           {"residual --modle m", "unknown option \"--modle\""},
            {"residual tokenise", "unknown command \"tokenise\"; did you mean \"tokenize\"?"},
            {"residual tokenize --agressive", "did you mean \"--aggressive\"?"},
            {"residual bpe", "a command is required"},
