@@ -135,6 +135,8 @@ AtomicFile::AtomicFile(fs::path path, FileSystem& system)
   }
   temporary_ = directory / fmt::format("{}{}", prefix, ::getpid());
   file_ = system_.create(temporary_);
+  struct stat before = {};
+  if (::stat(path_.c_str(), &before) == 0) ::fchmod(file_, before.st_mode & 07777);
 }
 
 AtomicFile::~AtomicFile() {

@@ -236,6 +236,15 @@ TEST(AtomicFile, FollowsLinksAndWritesIntoWhatIsNoRegularFile) {
   EXPECT_THROW(replace_file(directory.path(), "text"), Error);
 }
 
+TEST(AtomicFile, KeepsThePermissionsOfTheFileItReplaces) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "f", "old");
+  fs::permissions(directory / "f", fs::perms::owner_read | fs::perms::owner_write);
+  replace_file(directory / "f", "new");
+  EXPECT_EQ(fs::status(directory / "f").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
   const test::TemporaryDirectory directory;
   const pid_t child = ::fork();
