@@ -11,6 +11,7 @@ namespace {
 
 // Rows of a step at which products run near their best; more only take memory.
 constexpr int64_t kGoodRows = 160;
+constexpr int64_t kMostSentences = 1 << 20;
 
 int threads_for(const CrewOptions& options) {
   return options.threads > 0 ? options.threads : thread_count();
@@ -22,15 +23,23 @@ Crew::Crew(std::vector<std::shared_ptr<const Weights>> models, const SearchOptio
            const CrewOptions& options)
     : models_(std::move(models)),
       search_options_(search),
-      batch_sentences_(options.batch_sentences > 0 ? options.batch_sentences
-                                                   : std::max<int64_t>(1, kGoodRows / search.beam)),
+      batch_sentences_(options.batch_sentences > 0
+                           ? std::min(options.batch_sentences, kMostSentences)
+                           : std::max<int64_t>(1, kGoodRows / search.beam)),
       batch_tokens_(options.batch_tokens),
       team_(threads_for(options)) {
   const Search checks_the_options(models_, search_options_);
-  for (int i = 0; i < team_.size(); ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < team_.size(); ++i) workers_.emplace_back([this] { work(); });
+  } catch (...) {  // the system has no more
+    stop();
+    throw;
+  }
 }
 
-Crew::~Crew() {
+Crew::~Crew() { stop(); }
+
+void Crew::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

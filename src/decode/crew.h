@@ -53,6 +53,7 @@ class Crew {
     Done done;
   };
 
+  void stop();
   void work();
   // Waits if `search` has nothing to do. False: the end has come.
   bool take(const Search& search, std::vector<Job>& taken);

@@ -29,10 +29,17 @@ void wait_a_little(int look) {
 }  // namespace
 
 Team::Team(int threads) : cpu_(current_cpu()) {
-  for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  try {
+    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  } catch (...) {  // the system has no more
+    stop();
+    throw;
+  }
 }
 
-Team::~Team() {
+Team::~Team() { stop(); }
+
+void Team::stop() {
   stopped_ = true;
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();

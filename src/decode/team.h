@@ -32,6 +32,8 @@ class Team {
   }
 
  private:
+  void stop();
+
   using Call = void (*)(const void* task, uint32_t i);
   void run_erased(uint32_t count, Call call, const void* task);
   void help();
