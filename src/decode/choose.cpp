@@ -35,6 +35,10 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   const float sum =
       kernels::best_of_row(logits, vocabulary_, static_cast<int>(asked), best_.data());
   if (is_roomy) normaliser = sum;
+  const auto is_unk = [](const kernels::Scored& s) { return s.index == text::Vocabulary::kUnk; };
+  if (unk_penalty_ < 0 && std::ranges::none_of(best_, is_unk)) {  // it may come before others
+    best_.push_back({logits[text::Vocabulary::kUnk], text::Vocabulary::kUnk});
+  }
   return rank(best_, normaliser, k, forbidden);
 }
 
@@ -49,8 +53,7 @@ std::span<const Choice> Chooser::rank(std::span<const kernels::Scored> best, flo
   choices_.clear();
   for (const auto& [value, token] : best) {
     if (std::ranges::count(forbidden, token) > 0) continue;
-    const float penalty = token == text::Vocabulary::kUnk ? unk_penalty_ : 0;
-    choices_.push_back({token, value - normaliser - penalty});
+    choices_.push_back({token, value - normaliser - penalty(token)});
   }
   if (unk_penalty_ != 0) {
     std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);
@@ -62,26 +65,32 @@ std::span<const Choice> Chooser::rank(std::span<const kernels::Scored> best, flo
 Choice Chooser::given(const float* logits, int32_t token) const {
   const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
   require_number(normaliser);
-  return {token, logits[token] - normaliser};
+  return {token, logits[token] - normaliser - penalty(token)};
 }
 
 Choice Chooser::given(const kernels::RowSummary& row) const {
   const float normaliser = row.log_sum_exp();
   require_number(normaliser);
-  return {row.asked.index, row.asked.value - normaliser};
+  return {row.asked.index, row.asked.value - normaliser - penalty(row.asked.index)};
+}
+
+float Chooser::penalty(int32_t token) const {
+  return token == text::Vocabulary::kUnk ? unk_penalty_ : 0;
 }
 
 Choice Chooser::draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
                      double uniform) {
   const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
   require_number(normaliser);
+  if (unk_penalty_ != 0) logits[text::Vocabulary::kUnk] -= unk_penalty_;
+  const float end = logits[text::Vocabulary::kEos];
   for (const int32_t token : forbidden) logits[token] = kNever;
 
   choices_.clear();
   for (int32_t token = 0; token < vocabulary_; ++token) {
     if (logits[token] != kNever) choices_.push_back({token, logits[token] - normaliser});
   }
-  require(!choices_.empty(), "no token is left to draw: all are forbidden");
+  if (choices_.empty()) return {text::Vocabulary::kEos, end - normaliser};
   const bool is_cut = sampling.top_k > 0 || sampling.top_p < 1;
   if (is_cut) {
     std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);

@@ -26,12 +26,13 @@ class Chooser {
   std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden);
 
   // The same of a row of which `row` knows at least the k + kSpare best. REQUIRES: no more tokens
-  // than kSpare are forbidden, <unk> counted if it has a penalty.
+  // than kSpare are forbidden, <unk> counted if it has a penalty, which is not negative.
   static constexpr int64_t kSpare = 4;
   std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
                                     std::span<const int32_t> forbidden);
 
-  // One token drawn by `uniform`, a random number in [0, 1). Overwrites the logits.
+  // One token drawn by `uniform`, a random number in [0, 1); </s> if all are forbidden. Overwrites
+  // the logits.
   Choice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
               double uniform);
 
@@ -43,6 +44,7 @@ class Chooser {
   // Those of the best that are allowed, at most k.
   std::span<const Choice> rank(std::span<const kernels::Scored> best, float normaliser, int64_t k,
                                std::span<const int32_t> forbidden);
+  float penalty(int32_t token) const;
 
   int64_t vocabulary_;
   float unk_penalty_;

@@ -1,5 +1,7 @@
 #include "decode/options.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "kernels/vocabulary.h"
 
@@ -41,10 +43,24 @@ void check(const SearchOptions& o) {
   require(o.n_best >= 1 && o.n_best <= o.beam,
           "n_best is {}, but a beam of {} gives from 1 to {} translations", o.n_best, o.beam,
           o.beam);
+  const auto require_finite = [](double value, const char* name) {
+    require(std::isfinite(value), "{} must be a finite number, is {}", name, value);
+  };
+  require_finite(o.length_penalty, "length_penalty");
+  require_finite(o.word_penalty, "word_penalty");
+  require_finite(o.unk_penalty, "unk_penalty");
+  require_finite(o.max_length_factor, "max_length_factor");
+  require_finite(o.max_length_offset, "max_length_offset");
+  require_finite(o.sampling.temperature, "temperature");
   require(o.sampling.temperature > 0, "temperature must be greater than 0, is {}",
           o.sampling.temperature);
   require(o.sampling.top_p > 0 && o.sampling.top_p <= 1, "top_p must be in (0, 1], is {}",
           o.sampling.top_p);
+}
+
+double normalised(const SearchOptions& o, double sum, int64_t length) {
+  const auto n = static_cast<double>(length);
+  return (sum - o.word_penalty * n) / std::pow(n, o.length_penalty);
 }
 
 }  // namespace residual::decode

@@ -8,8 +8,8 @@ namespace residual::decode {
 
 // When the search for one sentence ends.
 //   full   as many hypotheses as the beam is wide have ended, as in fairseq
-//   bound  no live hypothesis can still come among the n best: same n best translations as an
-//          endless search of this beam, usually sooner than `full`
+//   bound  no live hypothesis can still come among the n best: the same n best translations as an
+//          endless search of this beam
 //   first  n_best hypotheses have ended
 enum class Stop { full, bound, first };
 
@@ -52,5 +52,8 @@ void fields(ConfigVisitor& visit, SearchOptions& options);
 
 // Fails unless the numbers fit each other.
 void check(const SearchOptions& options);
+
+// The score of `length` tokens, </s> counted, whose log-probabilities have this sum.
+double normalised(const SearchOptions& options, double sum, int64_t length);
 
 }  // namespace residual::decode

@@ -70,6 +70,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
     : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
   is_summarised_ = models.size() == 1 && !options.sampling.is_on && options.no_repeat_ngram == 0 &&
+                   options.unk_penalty >= 0 &&
                    2 * options.beam + Chooser::kSpare <= Engine::kMostBest;
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
@@ -257,6 +258,7 @@ void Search::search(Sentence& s) {
       candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
     }
   }
+  if (candidates_.empty()) return end_all(s);  // all tokens are forbidden: </s> is what is left
   const auto better = [](const Candidate& a, const Candidate& b) {
     if (a.score != b.score) return a.score > b.score;
     return a.hypothesis != b.hypothesis ? a.hypothesis < b.hypothesis : a.rank < b.rank;
@@ -318,9 +320,10 @@ void Search::extend(Sentence& s, const Candidate& c) {
 }
 
 void Search::finish(Sentence& s, const Candidate& c) {
-  if (static_cast<int64_t>(s.finished.size()) == options_.beam) return;
-  Hypothesis& h = s.finished.emplace_back();
-  h.score = normalised(c.score, s.length + 1);
+  Hypothesis h;
+  h.score = normalised(options_, c.score, s.length + 1);
+  const bool is_full = static_cast<int64_t>(s.finished.size()) == options_.beam;
+  if (is_full && (options_.stop != Stop::bound || h.score <= worst(s).score)) return;
   h.tokens.assign(s.length + 1, kEos);
   h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
   if (options_.with_attention) {
@@ -334,24 +337,27 @@ void Search::finish(Sentence& s, const Candidate& c) {
     h.log_probabilities[i] = tree_[node].log_probability;
     if (options_.with_attention) h.attention[i] = node_attention_[node];
   }
+  if (is_full) {
+    worst(s) = std::move(h);
+  } else {
+    s.finished.push_back(std::move(h));
+  }
+}
+
+Hypothesis& Search::worst(Sentence& s) {
+  return *std::ranges::min_element(s.finished, {}, &Hypothesis::score);
 }
 
 bool Search::has_ended(const Sentence& s) const {
   const auto finished = static_cast<int64_t>(s.finished.size());
-  if (finished == options_.beam || s.length >= s.max_length) return true;
-  if (options_.sampling.is_on || options_.stop == Stop::full || finished < options_.n_best) {
-    return false;
-  }
+  if (s.length >= s.max_length) return true;
+  if (options_.sampling.is_on || options_.stop == Stop::full) return finished == options_.beam;
+  if (finished < options_.n_best) return false;
   if (options_.stop == Stop::first) return true;
   std::vector<double> scores;
   for (const auto& hypothesis : s.finished) scores.push_back(hypothesis.score);
   std::ranges::nth_element(scores, scores.begin() + options_.n_best - 1, std::greater<>());
   return scores[options_.n_best - 1] >= best_possible(s);
-}
-
-double Search::normalised(double sum, int64_t length) const {
-  const auto n = static_cast<double>(length);
-  return (sum - options_.word_penalty * n) / std::pow(n, options_.length_penalty);
 }
 
 // No descendant of a candidate that lives on can score more than this: its log-probability can

@@ -73,8 +73,8 @@ class Search {
   void select(Sentence& sentence);
   void extend(Sentence& sentence, const Candidate& candidate);
   void finish(Sentence& sentence, const Candidate& candidate);
+  static Hypothesis& worst(Sentence& sentence);  // of those that have ended
   bool has_ended(const Sentence& sentence) const;
-  double normalised(double sum, int64_t length) const;
   double best_possible(const Sentence& sentence) const;
   std::vector<Hypothesis> take_best(Sentence& sentence) const;
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -266,6 +267,23 @@ TEST(Search, RepeatsNoNGramAndGivesNoUnkWhenForbidden) {
   }
 }
 
+// There are 50 symbols: one n-gram of one token each, and the search must go on after them.
+TEST(Search, EndsWhereEveryTokenIsForbidden) {
+  for (const bool is_sampling : {false, true}) {
+    const SearchOptions options = {.min_length = 55,
+                                   .max_length_factor = 0,
+                                   .max_length_offset = 60,
+                                   .no_repeat_ngram = 1,
+                                   .sampling = {.is_on = is_sampling}};
+    for (const auto& result : search_with(options, random_requests(3))) {
+      ASSERT_EQ(result.size(), 1U);
+      EXPECT_LE(result[0].tokens.size(), 50U);
+      EXPECT_EQ(result[0].tokens.back(), text::Vocabulary::kEos);
+      EXPECT_TRUE(std::isfinite(result[0].score));
+    }
+  }
+}
+
 TEST(Chooser, GivesTheBestOfWhatIsAllowedHoweverMuchIsForbidden) {
   std::vector<float> logits(300);
   for (int i = 0; i < 300; ++i)
@@ -295,6 +313,27 @@ TEST(Chooser, TakesThePenaltyOfUnkIntoAccount) {
   const auto got = chooser.likeliest(logits.data(), 2, {});
   EXPECT_EQ(got[0].token, 4);
   EXPECT_EQ(got[1].token, text::Vocabulary::kUnk);
+}
+
+TEST(Chooser, FindsUnkFarBehindIfItsPenaltyIsNegative) {
+  constexpr int32_t kUnk = text::Vocabulary::kUnk;
+  std::vector<float> logits(300);
+  std::iota(logits.begin(), logits.end(), 0.0F);
+  const float probability = logits[kUnk] - kernels::log_sum_exp(logits.data(), 300);
+  Chooser chooser(300, -1000);
+  const auto got = chooser.likeliest(logits.data(), 2, {});
+  EXPECT_EQ(got[0].token, kUnk);
+  EXPECT_EQ(got[0].log_probability, probability + 1000);
+  EXPECT_EQ(got[1].token, 299);
+  EXPECT_EQ(chooser.given(logits.data(), kUnk).log_probability, probability + 1000);
+  const Choice drawn = chooser.draw(logits.data(), {.is_on = true}, {}, 0.5);
+  EXPECT_EQ(drawn.token, kUnk);
+  EXPECT_EQ(drawn.log_probability, probability + 1000);
+
+  const SearchOptions options = {.beam = 2, .unk_penalty = -1000};
+  for (const auto& result : search_with(options, random_requests(3))) {
+    EXPECT_EQ(result[0].tokens[0], kUnk);
+  }
 }
 
 TEST(Sampling, IsAFunctionOfSeedAndSentence) {
@@ -382,6 +421,28 @@ TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfALongerSearch) {
   }
 }
 
+// A beam of one follows the likeliest tokens that are not </s>; a translation ends wherever </s> is
+// the likeliest. The shortest lengths show every such end.
+TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfAnEndlessSearch) {
+  for (const double penalty : {0.0, 1.0, 2.0}) {
+    const auto requests = random_requests(10);
+    SearchOptions options = {.beam = 1, .length_penalty = penalty, .stop = Stop::bound};
+    const auto bound = search_with(options, requests);
+    std::vector<double> best(requests.size(), -std::numeric_limits<double>::infinity());
+    options.stop = Stop::full;
+    int ends = 0;
+    for (options.min_length = 1; options.min_length <= 40; ++options.min_length) {
+      const auto full = search_with(options, requests);
+      for (size_t i = 0; i < requests.size(); ++i) {
+        ends += full[i][0].score > best[i];
+        best[i] = std::max(best[i], full[i][0].score);
+      }
+    }
+    EXPECT_GE(ends, penalty > 0 ? 11 : 10);  // some are better than the first
+    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(bound[i][0].score, best[i]) << i;
+  }
+}
+
 TEST(Attention, OfEachTokenSumsToOneOverItsSource) {
   const auto requests = random_requests(5);
   for (const int64_t layer : {0, 2}) {
@@ -404,6 +465,8 @@ TEST(SearchOptions, ThatDoNotFitAreRefused) {
   EXPECT_THROW(check({.beam = 0}), Error);
   EXPECT_THROW(check({.beam = 2, .n_best = 3}), Error);
   EXPECT_THROW(check({.sampling = {.temperature = 0}}), Error);
+  EXPECT_THROW(check({.length_penalty = std::nan("")}), Error);
+  EXPECT_THROW(check({.max_length_offset = std::numeric_limits<double>::infinity()}), Error);
   EXPECT_THROW(Search({small_model()}, {.attention_layer = 3}), Error);
 }
 
