@@ -50,15 +50,17 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
   return positions;
 }
 
-// In bytes, between spaces.
-size_t longest_word(std::string_view text) {
-  size_t longest = 0;
+// Fails at a word that is no text, and would take longer to segment than anybody means to wait.
+void check_words(std::string_view text, const char* what, uint64_t number) {
+  constexpr size_t kLongestWord = 100'000;
+  if (text.size() <= kLongestWord) return;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
-    longest = std::max(longest, end - begin);
+    require(end - begin <= kLongestWord,
+            "{} {}: has {} bytes without a space, more than {}; is it text?", what, number,
+            end - begin, kLongestWord);
     begin = end + 1;
   }
-  return longest;
 }
 
 }  // namespace
@@ -81,6 +83,10 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
   if (options.pieces && first.description().directions.empty()) return tools;
   const model::Direction& direction = first.direction(options.source, options.target);
   tools.source_tag = direction.source_tag;
+  require(
+      tools.source_tag.empty() || tools.source_vocabulary->id(tools.source_tag) != Vocabulary::kUnk,
+      "{}: {}, which goes before each source sentence, is not in the vocabulary",
+      first.path().string(), tools.source_tag);
   if (options.pieces) return tools;
   const text::Segmenter source = first.segmenter(direction.source);
   const text::Segmenter target = first.segmenter(direction.target);
@@ -123,12 +129,8 @@ class Translator::Reader {
   }
 
   std::shared_ptr<Line> line(const SourceLine& given, uint64_t number) {
-    // No text, and segmenting it would take longer than anybody means to wait.
-    constexpr size_t kLongestWord = 100'000;
-    const size_t word = given.text.size() <= kLongestWord ? 0 : longest_word(given.text);
-    require(word <= kLongestWord,
-            "line {}: has {} bytes without a space, more than {}; is it text?", number, word,
-            kLongestWord);
+    check_words(given.text, "line", number);
+    check_words(given.prefix, "prefix of line", number);
     auto line = std::make_shared<Line>();
     line->number = number;
     const size_t empty = t_.tools_.source_tag.empty() ? 1 : 2;
@@ -143,6 +145,9 @@ class Translator::Reader {
       const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
       for (const auto part : split_to_fit(given.text, part_fits)) {
         line->parts.push_back(source(part));
+        require(fits(line->parts.back()),
+                "line {}: a character of it makes {} tokens, the model takes {}", number,
+                line->parts.back().size(), t_.max_positions_);
       }
     }
     line->outcomes.resize(line->parts.size());
@@ -191,6 +196,7 @@ class Translator::Writer {
     }
     for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
     for (size_t rank = 0; rank < count; ++rank) made.outputs.push_back(joined(line, rank));
+    std::ranges::stable_sort(made.outputs, std::greater<>(), &Output::score);
     return made;
   }
 
@@ -198,12 +204,12 @@ class Translator::Writer {
   // The rank-th hypotheses of all parts, one after the other.
   Output joined(const Line& line, size_t rank) {
     Output all;
-    size_t length = 0, source = 0, source_pieces = 0;
+    size_t source = 0, source_pieces = 0;
     for (const auto& part : line.parts) source_pieces += part.size() - 1;
     for (size_t p = 0; p < line.parts.size(); ++p) {
       const Hypothesis& h = line.outcomes[p].hypotheses[rank];
       const size_t pieces = h.tokens.size() - 1;
-      if (!all.tokens.empty()) all.log_probabilities.pop_back();  // of the </s> between
+      if (p > 0) all.log_probabilities.pop_back();  // of the </s> between
       all.tokens.insert(all.tokens.end(), h.tokens.begin(), h.tokens.end() - 1);
       all.log_probabilities.insert(all.log_probabilities.end(), h.log_probabilities.begin(),
                                    h.log_probabilities.end());
@@ -211,12 +217,16 @@ class Translator::Writer {
         auto& row = all.attention.emplace_back(source_pieces);
         std::copy_n(h.attention[i].begin(), line.parts[p].size() - 1, row.begin() + source);
       }
-      all.score += h.score * static_cast<double>(h.tokens.size());
-      length += h.tokens.size();
+      all.score = h.score;
       source += line.parts[p].size() - 1;
       append_text(std::span(h.tokens).first(pieces), all.text);
     }
-    if (length > 0) all.score /= static_cast<double>(length);
+    if (line.parts.size() > 1) {
+      const double sum =
+          std::accumulate(all.log_probabilities.begin(), all.log_probabilities.end(), 0.0);
+      all.score =
+          normalised(t_.options_.search, sum, static_cast<int64_t>(all.log_probabilities.size()));
+    }
     all.pieces = symbols(all.tokens, *t_.tools_.target_vocabulary);
     return all;
   }
@@ -317,9 +327,14 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
       for (size_t p = 0; p < line->parts.size(); ++p) {
         Request request = {.source = line->parts[p]};
         if (p == 0) request.prefix = line->prefix;
-        crew_.submit(std::move(request), [line, conveyor, p](Crew::Outcome outcome) {
+        const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));
-        });
+        };
+        try {
+          crew_.submit(std::move(request), done);
+        } catch (...) {  // whoever waits for the line hears of it
+          done({.error = std::current_exception()});
+        }
       }
     }
   } catch (...) {
@@ -376,6 +391,9 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
     Reader reader(*this);
     std::vector<Pair> pairs;
     for (int64_t i = begin; i < end; ++i) {
+      for (const auto* text : {&sources[i], &targets[i]}) {
+        check_words(*text, "pair", first + static_cast<uint64_t>(i));
+      }
       pairs.push_back({reader.source(sources[i]), reader.target(targets[i])});
       const auto longest = std::max(pairs.back().source.size(), pairs.back().target.size());
       require(static_cast<int64_t>(longest) <= max_positions_,

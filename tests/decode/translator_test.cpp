@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <numeric>
 
@@ -122,6 +124,48 @@ TEST(Translator, SplitsALongLineOrNamesIt) {
         throw;
       },
       Error);
+}
+
+TEST(Translator, ScoresASplitLineAsOneTranslation) {
+  const std::vector<std::string> lines = {words(1, 200)};
+  for (const double penalty : {0.0, 1.0}) {
+    auto translator =
+        word_translator({.search = {.n_best = 5, .length_penalty = penalty, .word_penalty = 0.5}});
+    const auto outputs = translator.translate(lines)[0].outputs;
+    EXPECT_THAT(outputs, SizeIs(5));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto& parts = outputs[i].log_probabilities;
+      const auto n = static_cast<double>(parts.size());
+      EXPECT_EQ(parts.size(), outputs[i].pieces.size() + 1);
+      const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+      EXPECT_NEAR(outputs[i].score, (sum - 0.5 * n) / std::pow(n, penalty), 1e-9);
+      EXPECT_LE(outputs[i].score, outputs[0].score);
+    }
+  }
+}
+
+// One character can make several tokens.
+TEST(Translator, NamesALineThatCannotBeSplitToFit) {
+  auto tools = word_tools();
+  tools.to_source_pieces = [] {
+    return [](std::string_view line, std::string& out) {
+      for (const char c : line) out += c == '|' ? words(0, 70) : "w1 ";
+    };
+  };
+  Translator translator({test::random_model(test::small_config()).weights()}, tools, {});
+  const std::vector<std::string> lines = {"a", "a|b"};
+  EXPECT_THROW(
+      try { translator.translate(lines); } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("line 2: a character of it makes 71 tokens"));
+        throw;
+      },
+      Error);
+}
+
+TEST(Translator, TakesAnyNumberOfSentencesForABatch) {
+  const auto most = std::numeric_limits<int64_t>::max();
+  auto translator = word_translator({.crew = {.threads = 2, .batch_sentences = most}});
+  EXPECT_THAT(translator.translate(some_lines(3)), SizeIs(3));
 }
 
 TEST(Translator, BeginsWithThePrefix) {
