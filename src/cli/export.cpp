@@ -36,9 +36,7 @@ void write_own_form(const Options& o, const model::Directory& model) {
     model::write_bundle(o.output.path, description, tensors.list, model);
     return;
   }
-  model::write_directory(o.output.path, description, tensors.list, [&](const fs::path& to) {
-    for (const auto& file : model.text_files()) replace_file(to / file, model.read(file));
-  });
+  model::write_directory(o.output.path, description, tensors.list, model);
 }
 
 uint64_t size_of(const fs::path& path) {

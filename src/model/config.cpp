@@ -15,7 +15,7 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit("inner", c.inner, "width inside the feed-forward blocks", {.min = 1, .max = 1 << 20});
   visit("heads", c.heads, "attention heads; they divide the width", {.min = 1, .max = 1024});
   visit("max_positions", c.max_positions, "longest sentence, </s> counted",
-        {.min = 1, .max = 1 << 20});
+        {.min = 2, .max = 1 << 20});
   visit.choice(
       "sharing", c.sharing, {"all", "target", "none"},
       "embeddings that are one matrix: source, target and output; target and output; none");

@@ -8,6 +8,7 @@
 #include "kernels/matrix.h"
 #include "model/parameters.h"
 #include "model/screen.h"
+#include "text/unicode.h"
 
 namespace residual::model {
 namespace {
@@ -121,6 +122,7 @@ std::string config_text(const Description& description) {
   written.format = kFormat;
   written.residual = version();
   written.commit = commit();
+  written.origin = text::replace_invalid_utf8(written.origin);  // it may have a file's name
   return to_toml(written);
 }
 
@@ -142,6 +144,20 @@ void fields(ConfigVisitor& visit, Description& d) {
   visit("target_vocabulary", d.target_vocabulary, "file of the target side's symbols");
   visit.tables("directions", d.directions, "what the model translates");
   visit.table("model", d.model, "architecture");
+}
+
+Description parse_description(const std::string& text, const std::string& name) {
+  Description d;
+  read_toml(text, name, [&](ConfigVisitor& visit) { fields(visit, d); });
+  require(d.format == kFormat,
+          "{}: is of format {}, this version reads format {}; it was written by ResiDual {}", name,
+          d.format, kFormat, d.residual);
+  try {
+    check(d.model);
+  } catch (const Error& error) {
+    fail("{}: {}", name, error.what());
+  }
+  return d;
 }
 
 std::vector<std::string> text_files(const Description& d, const fs::path& directory) {
@@ -210,15 +226,7 @@ void Directory::read_description() {
           "{}: is not a model in one file (it has no tensor {}{}); `residual export --to bundle` "
           "makes one, `--average` takes checkpoints",
           path_.string(), kBundledFile, kConfigFile);
-  read_toml(read(kConfigFile), name, [&](ConfigVisitor& visit) { fields(visit, description_); });
-  require(description_.format == kFormat,
-          "{}: is of format {}, this version reads format {}; it was written by ResiDual {}", name,
-          description_.format, kFormat, description_.residual);
-  try {
-    check(description_.model);
-  } catch (const Error& error) {
-    fail("{}: {}", name, error.what());
-  }
+  description_ = parse_description(read(kConfigFile), name);
 }
 
 const TensorView& Directory::parameter(const std::string& name) const {
@@ -301,6 +309,13 @@ void write_directory(const fs::path& path, const Description& description,
                     with_screen(weights, description.model, screen), {{"format", "residual"}},
                     system);
   directory.commit();
+}
+
+void write_directory(const fs::path& path, const Description& description,
+                     const std::vector<TensorBytes>& weights, const Directory& model) {
+  write_directory(path, description, weights, [&](const fs::path& to) {
+    for (const auto& file : model.text_files()) replace_file(to / file, model.read(file));
+  });
 }
 
 void write_bundle(const fs::path& path, const Description& description,

@@ -51,6 +51,9 @@ struct Description {
 void fields(ConfigVisitor& visit, Direction& direction);
 void fields(ConfigVisitor& visit, Description& description);
 
+// What a config.toml called `name` says; an Error unless this version can run it.
+Description parse_description(const std::string& text, const std::string& name);
+
 // The files of text processing that a model of this description needs, by name.
 std::vector<std::string> text_files(const Description& description, const fs::path& directory);
 
@@ -106,6 +109,9 @@ void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights,
                      const std::function<void(const fs::path&)>& add_text,
                      FileSystem& system = FileSystem::real());
+// The same with the text files of `model`, which may be a bundle.
+void write_directory(const fs::path& path, const Description& description,
+                     const std::vector<TensorBytes>& weights, const Directory& model);
 
 // Writes a bundle with the text files of `model`.
 void write_bundle(const fs::path& path, const Description& description,

@@ -98,19 +98,30 @@ class Verifier {
                        format_count(static_cast<uint64_t>(corpus.size())));
   }
 
-  std::string vocabulary(const fs::path& path, int64_t symbols) {
+  static std::string vocabulary(const fs::path& path, int64_t symbols,
+                                const model::Description& description) {
     const auto vocabulary = text::Vocabulary::load(path);
     require(vocabulary.size() == symbols, "{}: has {} symbols, the model has {}", path.string(),
             vocabulary.size(), symbols);
+    if (path.filename() == description.source_vocabulary) tags(description, vocabulary, path);
     return fmt::format("{} symbols", symbols);
+  }
+
+  static void tags(const model::Description& description, const text::Vocabulary& source,
+                   const fs::path& path) {
+    for (const auto& d : description.directions) {
+      require(d.source_tag.empty() || source.id(d.source_tag) != text::Vocabulary::kUnk,
+              "{}: has no {}, which goes before each sentence that is translated to {}",
+              path.string(), d.source_tag, d.target);
+    }
   }
 
   void model(const fs::path& path) {
     model::Description description;
     bool readable = false;
     part(path / model::kConfigFile, [&] {
-      read_config(path / model::kConfigFile, description);
-      model::check(description.model);
+      const fs::path file = path / model::kConfigFile;
+      description = model::parse_description(read_file(file), file.string());
       readable = true;
       return description.model.residual.name + " model";
     });
@@ -128,12 +139,12 @@ class Verifier {
     const model::Config& c = description.model;
     if (c.has_encoder()) {
       const fs::path file = path / description.source_vocabulary;
-      part(file, [&] { return vocabulary(file, c.source_vocabulary); });
+      part(file, [&] { return vocabulary(file, c.source_vocabulary, description); });
     }
     const bool same = description.source_vocabulary == description.target_vocabulary;
     if (c.has_decoder() && !(same && c.has_encoder())) {
       const fs::path file = path / description.target_vocabulary;
-      part(file, [&] { return vocabulary(file, c.target_vocabulary); });
+      part(file, [&] { return vocabulary(file, c.target_vocabulary, description); });
     }
     std::set<std::string> languages;
     for (const auto& d : description.directions) languages.insert({d.source, d.target});
@@ -149,6 +160,7 @@ class Verifier {
     const model::Config& c = model.description().model;
     finite(model.weights());
     screen(model.weights(), c);
+    if (c.has_encoder()) tags(model.description(), model.source_vocabulary(), path);
     const int64_t source = model.source_vocabulary().size();
     const int64_t target = model.target_vocabulary().size();
     require((!c.has_encoder() || source == c.source_vocabulary) &&
