@@ -43,7 +43,7 @@ void add_average(CLI::App& root) {
                    "residual average runs/iwslt14 --updates 9000,10000 -o models/iwslt14",
                    "residual average models/seed-1 models/seed-2 -o models/mean"});
   auto options = std::make_shared<Options>();
-  command->add_option("input", options->inputs, "runs, checkpoints, model directories")
+  command->add_option("input", options->inputs, "runs, checkpoints, models")
       ->required()
       ->type_name("PATH")
       ->group("Input and output");

@@ -48,7 +48,8 @@ void run(const Options& o) {
   ordered_json all = ordered_json::array();
   for (const auto& path : o.paths) all.push_back(train::describe(path));
   if (o.json) {
-    fmt::print("{}\n", (all.size() == 1 ? all[0] : all).dump(2));
+    fmt::print("{}\n", (all.size() == 1 ? all[0] : all)
+                           .dump(2, ' ', false, ordered_json::error_handler_t::replace));
     return;
   }
   for (size_t i = 0; i < all.size(); ++i) {

@@ -220,11 +220,19 @@ Artifact artifact_at(const fs::path& path) {
         path.string(), model::kWeightsFile, kCheckpoints);
   }
   if (path.extension() == ".corpus") return Artifact::corpus;
-  require(path.extension() == ".safetensors" || path.extension() == ".residual",
-          "{}: expected a directory, a *.safetensors, *.residual or *.corpus file", path.string());
-  const auto file = model::SafeTensors::open(path);
-  if (has_format(file, "residual checkpoint")) return Artifact::checkpoint;
-  return has_format(file, "residual bundle") ? Artifact::bundle : Artifact::tensors;
+  const auto kind = [](const model::SafeTensors& file) {
+    if (has_format(file, "residual checkpoint")) return Artifact::checkpoint;
+    return has_format(file, "residual bundle") ? Artifact::bundle : Artifact::tensors;
+  };
+  if (path.extension() == ".safetensors" || path.extension() == ".residual") {
+    return kind(model::SafeTensors::open(path));
+  }
+  try {
+    return kind(model::SafeTensors::open(path));
+  } catch (const Error&) {
+    fail("{}: expected a directory, a *.safetensors, *.residual or *.corpus file, or a bundle",
+         path.string());
+  }
 }
 
 ordered_json describe(const fs::path& path) {

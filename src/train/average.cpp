@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "model/average.h"
 #include "model/parameters.h"
 #include "train/artifact.h"
@@ -21,9 +22,12 @@ struct Input {
   int64_t update;
 };
 
+// A directory or a bundle.
 Input model_input(const fs::path& path) {
   const auto model = model::Directory::open(path);
-  return {path.string(), path / model::kWeightsFile, "", path, model.description().update};
+  for (const auto& p : model::parameters(model.description().model)) model.parameter(p.name);
+  const fs::path weights = model.is_bundle() ? path : path / model::kWeightsFile;
+  return {path.string(), weights, "", path, model.description().update};
 }
 
 // The model that a run wrote last, with every checkpoint; only its weights differ.
@@ -49,7 +53,7 @@ std::vector<int64_t> updates_of(const std::map<int64_t, fs::path>& checkpoints) 
 
 std::vector<int64_t> chosen(const std::map<int64_t, fs::path>& all, const CheckpointChoice& c) {
   const std::vector<int64_t> there = updates_of(all);
-  if (c.last + c.best + c.epochs == 0 && c.updates.empty()) return there;
+  if (!c.is_given()) return there;
   std::vector<int64_t> out = c.updates, best, ends;
   if (c.best > 0 || c.epochs > 0) {
     const State state = verify_checkpoint(all.rbegin()->second);
@@ -60,12 +64,16 @@ std::vector<int64_t> chosen(const std::map<int64_t, fs::path>& all, const Checkp
       if (all.contains(update)) ends.push_back(update);
     }
   }
-  const auto at_most = [](int64_t count, const std::vector<int64_t>& from) {
-    return std::min(count, static_cast<int64_t>(from.size()));
+  const auto at_most = [](int64_t count, const std::vector<int64_t>& from, const char* what) {
+    const auto found = static_cast<int64_t>(from.size());
+    if (found < count) log::warn("of {} {} checkpoints, only {} are there", count, what, found);
+    return std::min(count, found);
   };
-  out.insert(out.end(), there.end() - at_most(c.last, there), there.end());
-  out.insert(out.end(), best.begin(), best.begin() + at_most(c.best, best));
-  out.insert(out.end(), ends.end() - at_most(c.epochs, ends), ends.end());
+  out.insert(out.end(), there.end() - at_most(c.last, there, "last"), there.end());
+  out.insert(out.end(), best.begin(), best.begin() + at_most(c.best, best, "best"));
+  out.insert(out.end(), ends.end() - at_most(c.epochs, ends, "epochs' last"), ends.end());
+  std::ranges::sort(out);  // each counts once
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 
@@ -85,21 +93,32 @@ std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choic
 
 std::vector<Input> inputs_at(const fs::path& path, const CheckpointChoice& choice) {
   const Artifact artifact = artifact_at(path);
-  if (artifact == Artifact::model) return {model_input(path)};
+  if (artifact == Artifact::run) return run_inputs(path, choice);
+  require(!choice.is_given(), "{}: is a {}; checkpoints are chosen of a run", path.string(),
+          name_of(artifact));
   if (artifact == Artifact::checkpoint) return {checkpoint_input(path)};
-  require(artifact == Artifact::run, "{}: is a {}; expected a run, a checkpoint or a model",
-          path.string(), name_of(artifact));
-  return run_inputs(path, choice);
+  require(artifact == Artifact::model || artifact == Artifact::bundle,
+          "{}: is a {}; expected a run, a checkpoint or a model", path.string(), name_of(artifact));
+  return {model_input(path)};
+}
+
+bool has_vocabularies_of(const model::Directory& a, const model::Directory& b) {
+  return a.source_vocabulary().format() == b.source_vocabulary().format() &&
+         a.target_vocabulary().format() == b.target_vocabulary().format();
 }
 
 model::Description description_of(const std::vector<Input>& inputs) {
-  model::Description description = model::Directory::open(inputs[0].directory).description();
+  const auto first = model::Directory::open(inputs[0].directory);
+  model::Description description = first.description();
   std::vector<std::string> updates;
   for (const auto& input : inputs) {
     const auto other = model::Directory::open(input.directory);
     require(to_toml(other.description().model) == to_toml(description.model),
             "{} and {} have different architectures; `residual info` shows them",
             inputs[0].directory.string(), input.directory.string());
+    require(input.directory == inputs[0].directory || has_vocabularies_of(first, other),
+            "{} and {} have different vocabularies", inputs[0].directory.string(),
+            input.directory.string());
     description.update = std::max(description.update, input.update);
     updates.push_back(fmt::format("{} (update {})", input.name, input.update));
   }
@@ -136,7 +155,7 @@ model::Description average(const std::vector<fs::path>& paths, const CheckpointC
                        list[i].shape,
                        {reinterpret_cast<const char*>(means[i].data()), 4 * means[i].size()}});
   }
-  model::write_directory(output, description, tensors, text_from);
+  model::write_directory(output, description, tensors, model::Directory::open(text_from));
   return description;
 }
 

@@ -65,5 +65,35 @@ TEST(Average, OfAModelWithItselfIsTheModel) {
   EXPECT_EQ(result.output, "mean: mean of m (update 0), m (update 0)\n");
 }
 
+TEST(Average, RefusesWhatDoesNotGoTogether) {
+  const auto failure = [](const std::string& script) {
+    const auto result = test::run(kImport + script);
+    EXPECT_EQ(result.exit_code, 1) << script;
+    return result.error;
+  };
+  EXPECT_THAT(failure("cp -r m n; tac m/vocabulary.txt > n/vocabulary.txt; "
+                      "residual average m n -o mean"),
+              HasSubstr("m and n have different vocabularies"));
+  EXPECT_THAT(failure("residual average m --last 2 -o mean"),
+              HasSubstr("m: is a model directory; checkpoints are chosen of a run"));
+  EXPECT_THAT(failure("residual export -m m --precision packed -o p; residual average p -o mean"),
+              HasSubstr("p: is packed for translating"));
+}
+
+TEST(Average, OfModelsWhoseNamesAreNotUtf8CanBeRead) {
+  const auto result = test::run(kImport +
+                                "n=$'m\\xff'; mv m $n; residual average $n -o mean > log && "
+                                "residual info mean && residual info --json $n");
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("origin: mean of m\xEF\xBF\xBD (update 0)"));
+}
+
+TEST(Verify, NamesAFormatThatThisVersionDoesNotRead) {
+  const auto result =
+      test::run(kImport + "sed -i 's/^format = 1/format = 2/' m/config.toml; residual verify m");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("m/config.toml: is of format 2"));
+}
+
 }  // namespace
 }  // namespace residual

@@ -85,6 +85,7 @@ TEST_F(Run, AveragesTheCheckpointsThatAreChosen) {
   EXPECT_EQ(mean({.last = 2}), (8 + 16) / 2.0F);
   EXPECT_EQ(mean({.last = 9}), (2 + 4 + 8 + 16) / 4.0F);
   EXPECT_EQ(mean({.best = 1}), 8);
+  EXPECT_EQ(mean({.last = 2, .best = 1, .updates = {4}}), (8 + 16) / 2.0F);
   EXPECT_EQ(mean({.best = 2}), (8 + 2) / 2.0F);
   EXPECT_EQ(mean({.epochs = 2}), (4 + 16) / 2.0F);
   EXPECT_EQ(mean({.updates = {1, 3}}), (2 + 8) / 2.0F);
