@@ -16,7 +16,7 @@ struct Settings {
 void fields(ConfigVisitor& visit, Settings& s) {
   constexpr double kMaxThreads = 1024;
   visit.choice("precision", s.translator.precision, {"fp32", "fp16", "int8"},
-               "of the matrices; a model exported as one of the last two stays so");
+               "of the matrices; never more than a model was exported with");
   visit("threads", s.threads, "that translate; 0: one for each core the process may use",
         {.min = 0, .max = kMaxThreads});
   visit("source", s.translator.source, "source language, if the model has several");

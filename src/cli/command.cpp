@@ -4,6 +4,12 @@
 #include <unistd.h>
 
 namespace residual::cli {
+namespace {
+
+// CLI11 would take the largest 64-bit number for any above it.
+constexpr double kTooMany = 0x1p63;
+
+}  // namespace
 
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::vector<std::string>& examples) {
@@ -28,7 +34,7 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
 CLI::Validator positive() {
   const auto check = [](std::string& text) {
     double value = 0;
-    const bool fits = CLI::detail::lexical_cast(text, value) && value > 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value > 0 && value < kTooMany;
     return fits ? "" : fmt::format("expected a number greater than 0, got \"{}\"", text);
   };
   return {check, "POSITIVE"};
@@ -37,7 +43,7 @@ CLI::Validator positive() {
 CLI::Validator not_negative() {
   const auto check = [](std::string& text) {
     double value = 0;
-    const bool fits = CLI::detail::lexical_cast(text, value) && value >= 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= 0 && value < kTooMany;
     return fits ? "" : fmt::format("expected a number that is not negative, got \"{}\"", text);
   };
   return {check, "NOT NEGATIVE"};

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "model/parameters.h"
 #include "train/average.h"
@@ -22,27 +23,30 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
         ->type_name(type)
         ->group(group);
   };
-  add("--beam", o.beam, "hypotheses kept per sentence; 1: greedy")->check(positive());
+  add("--beam", o.beam, "hypotheses kept per sentence, up to 62; 1: greedy")->check(positive());
   add("--length-penalty", o.length_penalty,
       "scores are divided by length to this power; 0: sums. fairseq's lenpen, Marian's normalize",
       "X");
   add("--word-penalty", o.word_penalty, "subtracted for each token before that, as in Marian", "X");
   add("--min-length", o.min_length, "tokens before </s>, at least")->check(not_negative());
-  command
-      .add_option_function<int64_t>(
-          "--max-length",
-          [&o](int64_t length) {
-            o.max_length_factor = 0;
-            o.max_length_offset = static_cast<double>(length);
-          },
-          "tokens before </s>, at most, however long the source is")
-      ->check(positive())
-      ->type_name("N")
-      ->group(group);
+  CLI::Option* const longest = command
+                                   .add_option_function<int64_t>(
+                                       "--max-length",
+                                       [&o](int64_t length) {
+                                         o.max_length_factor = 0;
+                                         o.max_length_offset = static_cast<double>(length);
+                                       },
+                                       "tokens before </s>, at most, however long the source is")
+                                   ->check(positive())
+                                   ->type_name("N")
+                                   ->group(group);
   add("--max-length-factor", o.max_length_factor,
       "otherwise at most this times the source's tokens ...", "X")
+      ->excludes(longest)
       ->check(not_negative());
-  add("--max-length-offset", o.max_length_offset, "... and so many more")->check(not_negative());
+  add("--max-length-offset", o.max_length_offset, "... and so many more")
+      ->excludes(longest)
+      ->check(not_negative());
   add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
       ->check(not_negative());
   add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");
@@ -50,7 +54,7 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
   add_choice<Stop>(command, "--stop", o.stop,
                    {{"full", Stop::full}, {"bound", Stop::bound}, {"first", Stop::first}},
                    "when a search ends: full, as many hypotheses as the beam is wide have ended; "
-                   "bound, none that lives can become better; first, n-best have ended")
+                   "bound, none that lives can come among the n-best; first, n-best have ended")
       ->group(group);
 }
 
@@ -94,8 +98,7 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
   add_choice<Precision>(
       command, "--precision", o.translator.precision,
       {{"fp32", Precision::float32}, {"fp16", Precision::float16}, {"int8", Precision::int8}},
-      "of the matrices: fp32, fp16 or int8; a model exported as one of the last "
-      "two stays so")
+      "of the matrices: fp32, fp16 or int8; never more than a model was exported with")
       ->group(group);
   command.add_option("--from", o.translator.source, "source language, if the model has several")
       ->type_name("LANG")
@@ -127,6 +130,14 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
+}
+
+void check_search(const decode::SearchOptions& options) {
+  try {
+    decode::check(options);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
 }
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {

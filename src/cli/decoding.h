@@ -22,6 +22,8 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 // The search, sampling and batches.
 void add_search_options(CLI::App& command, decode::TranslatorOptions& options);
+// Wrong usage unless the numbers fit each other.
+void check_search(const decode::SearchOptions& options);
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
 

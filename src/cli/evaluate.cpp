@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -153,6 +154,14 @@ void run(Options o) {
   if (o.data.empty() && !files) {
     throw CLI::RequiredError("--data, or --source and --reference,");
   }
+  check_search(o.model.translator.search);
+  if (!o.data.empty() && o.model.translator.pieces) {
+    throw CLI::ValidationError(
+        "--data gives raw text; with --pieces, give --source and --reference");
+  }
+  if (o.report.json && o.output == "-") {
+    throw CLI::ValidationError("--json and the translations cannot both go to standard output");
+  }
   if (!o.data.empty()) take_prepared(o);
   const Lines sources = metrics::read_lines(o.source, o.invalid);
   metrics::References references;
@@ -162,11 +171,12 @@ void run(Options o) {
             "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
             o.source.string(), sources.size(), path.string(), references.back().size());
   }
+  std::optional<text::LineWriter> output;  // before long work
+  if (!o.output.empty()) output.emplace(o.output);
   const Result result = translate(o, sources);
-  if (!o.output.empty()) {
-    std::string text;
-    for (const auto& line : result.translations) text += line + "\n";
-    write_result(o.output, text);
+  if (output) {
+    for (const auto& line : result.translations) output->write(line + "\n");
+    output->commit();
   }
   if (!o.lowercase && !has_upper_case(result.translations) && has_upper_case(references[0])) {
     log::warn(

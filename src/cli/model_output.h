@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "model/safetensors.h"
 
 namespace residual::cli {
 
@@ -25,6 +26,12 @@ struct ModelOutput {
     const bool would_replace = fs::is_regular_file(path) || fs::is_directory(path);
     require(force || !would_replace,
             "{}: already exists; give another path, or --force to replace it", path.string());
+    if (!fs::is_regular_file(path)) return;
+    try {
+      model::SafeTensors::open(path);
+    } catch (const Error&) {
+      fail("{}: already exists and is no model; give another path, or remove it", path.string());
+    }
   }
 };
 

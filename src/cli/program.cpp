@@ -64,6 +64,15 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
     }
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();
+  } catch (const CLI::CallForHelp& help) {
+    // CLI11 gives help before it looks at what it does not know.
+    const bool is_unknown = root.get_subcommands().empty() && !root.remaining().empty();
+    if (is_unknown) {
+      root.exit(CLI::ExtrasError("residual", root.remaining()), std::cout, std::cerr);
+      return kWrongUsage;
+    }
+    root.exit(help, std::cout, std::cerr);
+    std::cout.flush();
   } catch (const CLI::ParseError& error) {
     if (root.exit(error, std::cout, std::cerr) != 0) return kWrongUsage;
     std::cout.flush();  // a help or version text

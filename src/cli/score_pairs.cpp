@@ -67,6 +67,9 @@ std::string format(const ScoredLine& line, uint64_t number, const Options& o) {
 }
 
 void run(const Options& o) {
+  if (o.source == "-" && o.target == "-") {
+    throw CLI::ValidationError("SOURCE and TARGET cannot both be standard input");
+  }
   text::LineCursor sources(o.source, o.invalid), targets(o.target, o.invalid);
   text::LineWriter output(o.output);
   const auto translator = load_translator(o.model);

@@ -44,7 +44,11 @@ class Input {
 
   std::optional<decode::SourceLine> next() {
     auto line = lines_.next();
-    if (!line) return std::nullopt;
+    if (!line) {
+      require(!prefixes_ || !prefixes_->next(), "{}: has {} lines, {} has more", lines_.name(),
+              count_, prefixes_ ? prefixes_->name() : "");
+      return std::nullopt;
+    }
     ++count_;
     std::optional<std::string> prefix = prefix_;
     if (prefixes_) prefix = prefixes_->next();
@@ -93,7 +97,7 @@ std::string alignment(const Output& output) {
   return text;
 }
 
-std::string format_json(const Translation& translation, uint64_t line) {
+std::string format_json(const Translation& translation, uint64_t line, const Options& o) {
   ordered_json all = ordered_json::array();
   for (const Output& output : translation.outputs) {
     ordered_json one = {{"text", output.text},
@@ -101,6 +105,7 @@ std::string format_json(const Translation& translation, uint64_t line) {
                         {"log_probability", rounded(sum(output))},
                         {"pieces", output.pieces},
                         {"log_probabilities", rounded(output.log_probabilities)}};
+    if (o.model.translator.search.with_attention) one["attention"] = ordered_json::array();
     for (const auto& row : output.attention) one["attention"].push_back(rounded(row));
     all.push_back(std::move(one));
   }
@@ -122,6 +127,10 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
 }
 
 void run(const Options& o) {
+  check_search(o.model.translator.search);
+  if (o.prefixes == "-" && o.files.input == "-") {
+    throw CLI::ValidationError("the text and --prefixes cannot both be standard input");
+  }
   Input input(o);
   text::LineWriter output(o.files.output);
   const auto translator = load_translator(o.model);
@@ -130,7 +139,7 @@ void run(const Options& o) {
                          .deliver =
                              [&](const Translation& translation) {
                                ++line;
-                               output.write(o.json ? format_json(translation, line)
+                               output.write(o.json ? format_json(translation, line, o)
                                                    : format_text(translation, line, o));
                                input.delivered();
                              },

@@ -80,6 +80,7 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual tranlsate --model m",
             "unknown command \"tranlsate\"; did you mean \"translate\"?"},
            {"residual --modle m", "unknown option \"--modle\""},
+           {"residual tranlsate --help", "unknown command \"tranlsate\""},
            {"residual tokenise", "unknown command \"tokenise\"; did you mean \"tokenize\"?"},
            {"residual tokenize --agressive", "did you mean \"--aggressive\"?"},
            {"residual bpe", "a command is required"},

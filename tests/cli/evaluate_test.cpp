@@ -57,6 +57,15 @@ TEST_F(Evaluate, TakesTheTestSetOfAPreparedCorpus) {
                  "has no test corpus for these languages");
 }
 
+TEST_F(Evaluate, SaysWhatDoesNotGoTogetherBeforeItTranslates) {
+  output("echo a b > @one");
+  const std::string command = "residual evaluate --model @post-ln ";
+  expect_failure(command + "--data @prepared --pieces", 2, "--data gives raw text");
+  expect_failure(command + "-s @one -r @one --json -o -", 2, "cannot both go to standard output");
+  expect_failure(command + "-s @one -r @one -o /nonexistent/x", 1, "there is no directory");
+  output(command + "-s @one -r @one --no-repeat-ngram 1 --min-length 40 --max-length 50");
+}
+
 TEST_F(Evaluate, WarnsWhenOnlyTheReferencesHaveUpperCase) {
   output("printf 'a b c d\\n' > @source; printf 'D C B A\\n' > @reference");
   const std::string evaluate =

@@ -141,6 +141,19 @@ TEST_F(Export, ADirectoryThatIsNoModelIsNotReplaced) {
   expect_failure("residual export --model @post-ln -o @mine --force", 1,
                  "holds no model.safetensors");
   EXPECT_EQ(output("cat @mine/file"), "precious\n");
+  expect_failure("residual export --model @post-ln --to bundle -o @mine/file --force", 1,
+                 "already exists and is no model");
+  EXPECT_EQ(output("cat @mine/file"), "precious\n");
+}
+
+TEST_F(Export, ABundleIsKnownByItsContent) {
+  output("residual export --model @post-ln --to bundle -o @bundle.bin");
+  output("residual verify @bundle.bin");
+  EXPECT_THAT(output("residual info @bundle.bin"), HasSubstr("type: model bundle"));
+  output("residual average @bundle.bin @post-ln -o @of-bundle");
+  EXPECT_EQ(output("cmp @of-bundle/model.safetensors @post-ln/model.safetensors"), "");
+  EXPECT_EQ(output("echo a b c | residual translate --average --model @bundle.bin"),
+            output("echo a b c | residual translate --model @post-ln"));
 }
 
 TEST_F(Export, OtherSafetensorsFilesAreNoBundles) {

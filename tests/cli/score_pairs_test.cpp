@@ -67,6 +67,11 @@ TEST_F(ScorePairs, FilesMustBeParallelAndTextValid) {
       "<(printf 'a\\na b c d e f g h i\\n')",
       1, "pair 2: has 10 tokens on a side, the model takes 8");
   expect_failure("residual score-pairs --model @post-ln /nonexistent /dev/null", 1, "cannot open");
+  expect_failure("residual score-pairs --model @post-ln - - < /dev/null", 2,
+                 "cannot both be standard input");
+  expect_failure(
+      "residual score-pairs --model @post-ln <(echo a) <(head -c 200000 /dev/zero | tr '\\0' a)", 1,
+      "pair 1: has 200000 bytes without a space");
   EXPECT_EQ(output("residual score-pairs --model @post-ln /dev/null /dev/null"), "");
 }
 

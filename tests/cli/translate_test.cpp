@@ -283,6 +283,32 @@ TEST_F(Translate, AByteOrderMarkIsNotTranslated) {
             output("printf 'a b c\\n' | residual translate --model @post-ln"));
 }
 
+TEST_F(Translate, GivesALineWhereEveryTokenIsForbidden) {
+  const auto lines = lines_of(
+      output("printf 'a b c\\nd e\\n' | residual translate --model @post-ln --no-repeat-ngram 1 "
+             "--min-length 40 --max-length 50"));
+  EXPECT_EQ(lines.size(), 2U);
+}
+
+TEST_F(Translate, AThreadThatTheSystemRefusesIsAnError) {
+  // Memory for a few threads' stacks.
+  const auto result =
+      run("ulimit -v 1000000; echo a b | residual translate --model @post-ln "
+          "--threads 500");
+  EXPECT_EQ(result.exit_code, 1) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("residual: error: "));
+}
+
+TEST_F(Translate, AnUnknownLanguageTagIsNamed) {
+  output(
+      "cp -r @post-ln @tagged; sed -i 's/^source_tag = .*/source_tag = \"<2xx>\"/' "
+      "@tagged/config.toml; grep -q 2xx @tagged/config.toml");
+  expect_failure("echo a | residual translate --model @tagged", 1, "<2xx>, which goes before");
+  const auto verified = run("residual verify @tagged");
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.output, HasSubstr("vocabulary.txt: has no <2xx>"));
+}
+
 TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate < /dev/null", 2, "--model is required");
   expect_failure("residual translate --model /nonexistent < /dev/null", 1,
@@ -291,8 +317,19 @@ TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate --model @post-ln /nonexistent", 1,
                  "/nonexistent: cannot open");
   expect_failure("residual translate --model @post-ln --beam 0 < /dev/null", 2, "--beam");
-  expect_failure("residual translate --model @post-ln --n-best 9 < /dev/null", 1,
+  expect_failure("residual translate --model @post-ln --n-best 9 < /dev/null", 2,
                  "a beam of 5 gives from 1 to 5");
+  expect_failure("residual translate --model @post-ln --beam 63 < /dev/null", 2, "from 1 to 62");
+  expect_failure("residual translate --model @post-ln --beam 99999999999999999999 < /dev/null", 2,
+                 "99999999999999999999");
+  expect_failure("residual translate --model @post-ln --length-penalty nan < /dev/null", 2,
+                 "length_penalty must be a finite number");
+  expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
+                 "--max-length excludes --max-length-factor");
+  expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,
+                 "cannot both be standard input");
+  expect_failure("residual translate --model @post-ln --prefixes <(printf 'a\\nb\\n') <(echo a)", 1,
+                 "has 1 lines, ");
   expect_failure("residual translate --model @post-ln --precision int4 < /dev/null", 2, "int4");
   expect_failure("echo a b | residual translate --model @post-ln > /dev/full", 1,
                  "standard output: cannot write: No space left");
