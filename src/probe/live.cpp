@@ -83,6 +83,8 @@ std::vector<LiveStack> LiveProbe::measure(const train::Learner& learner) const {
   return stacks;
 }
 
+std::string LiveProbe::option() const { return fmt::format("--probe every={}", every_); }
+
 void LiveProbe::updated(int64_t update, const train::Learner& learner, train::RunLog& log) {
   if (update % every_ != 0) return;
   nlohmann::ordered_json line = nlohmann::ordered_json::object();

@@ -38,6 +38,7 @@ class LiveProbe final : public train::Observer {
   // Probes on the first sentences of the dev corpus, or of the training batches without one.
   LiveProbe(const train::TrainConfig& config, int64_t every);
 
+  std::string option() const override;
   void updated(int64_t update, const train::Learner& learner, train::RunLog& log) override;
 
  private:

@@ -118,7 +118,7 @@ void fields(ConfigVisitor& visit, ValidateConfig& c) {
   visit("patience", c.patience,
         "stop after so many validations in a row without a better metric; 0: never", {.min = 0});
   visit("bleu", c.bleu, "translate the dev texts and score them, even if the metric is another");
-  visit("beam", c.beam, "hypotheses kept while translating", {.min = 1, .max = 1000});
+  visit("beam", c.beam, "hypotheses kept while translating", {.min = 1, .max = 62});
 }
 
 void fields(ConfigVisitor& visit, CheckpointConfig& c) {

@@ -147,6 +147,17 @@ std::string Corpora::lines_of(const data::Batch& batch, size_t most) const {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
+std::string Corpora::fingerprint() const {
+  Checksum sum;
+  for (const auto& entry : train_) {
+    // With the checksums of all that the file holds.
+    const auto& footer = entry.corpus->footer();
+    sum.add({reinterpret_cast<const char*>(&footer), sizeof(footer)});
+    sum.add(entry.prepared.source_tag + "\n");
+  }
+  return to_hex(sum.value());
+}
+
 model::Description Corpora::description(const TrainConfig& config) const {
   model::Description made;
   made.origin = config.description.empty() ? "residual train" : config.description;

@@ -35,6 +35,8 @@ class Corpora {
   // For the model directory: languages, tags, vocabularies.
   model::Description description(const TrainConfig& config) const;
   const fs::path& directory() const { return directory_; }
+  // A checksum of the training corpora, their languages, tags and vocabularies.
+  std::string fingerprint() const;
 
  private:
   struct Entry {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace residual::train {
 
@@ -11,6 +12,8 @@ class RunLog;
 class Observer {
  public:
   virtual ~Observer() = default;
+
+  virtual std::string option() const = 0;  // of `residual train` that asks for it
 
   // After an update was applied. The gradients of the learner's parameters are still its own:
   // the mean over its predictions, before clipping.

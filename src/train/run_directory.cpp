@@ -8,6 +8,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -79,7 +80,12 @@ Session session(const std::string& libraries) {
 int lock(const fs::path& path) {
   const int file = ::open((path / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) fail_errno(path / kLock, "cannot open");
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+  bool is_mine = false;
+  for (int i = 0; i < 5 && !is_mine; ++i) {  // `residual study` may just be looking
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    is_mine = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  }
+  if (!is_mine) {
     ::close(file);
     fail("{}: another process is training in it; wait for it to end, or stop it", path.string());
   }
@@ -105,6 +111,7 @@ RunDirectory::RunDirectory(fs::path path, int lock) : path_(std::move(path)), lo
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       config_(std::move(other.config_)),
+      has_changed_(other.has_changed_),
       lock_(std::exchange(other.lock_, -1)) {}
 
 RunDirectory::~RunDirectory() {
@@ -117,13 +124,14 @@ RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& confi
   fs::create_directories(path);
   RunDirectory run(path, lock(path));
   const bool used = fs::exists(path / kRunConfig);
+  const bool saved = fs::is_directory(path / kCheckpoints) && !fs::is_empty(path / kCheckpoints);
   // One that was refused for its corpus or its size has not begun, and is not in the way.
-  const bool begun = used && fs::exists(path / kMetrics);
+  const bool begun = saved || (used && fs::exists(path / kMetrics));
   require(!begun || force,
           "{}: holds a run already; continue it with --resume, give another --output, or start it "
           "over with --force",
           path.string());
-  if (used) remove_run(path);
+  if (used || begun) remove_run(path);
   run.config_ = config;
   fs::create_directories(path / kCheckpoints);
   replace_file(path / kRunConfig, to_toml(config), system);
@@ -148,11 +156,13 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   run.config_.model = before.model;
   run.config_.train.workers = before.train.workers;
   run.config_.schedule.total = before.schedule.total;
-  replace_file(path / kRunConfig, to_toml(run.config_));
+  run.has_changed_ = true;
   return run;
 }
 
-void RunDirectory::record_environment(const std::string& libraries, FileSystem& system) {
+void RunDirectory::begin(const std::string& libraries, FileSystem& system) {
+  if (has_changed_) replace_file(path_ / kRunConfig, to_toml(config_), system);
+  has_changed_ = false;
   Environment environment;
   const fs::path file = path_ / kEnvironment;
   if (fs::exists(file)) read_config(file, environment);

@@ -23,8 +23,9 @@ class RunDirectory {
   const fs::path& path() const { return path_; }
   const TrainConfig& config() const { return config_; }  // resolved
 
-  // Adds a [[sessions]] table to environment.toml: version, commit, machine, libraries.
-  void record_environment(const std::string& libraries, FileSystem& system = FileSystem::real());
+  // When the run has been found to be able to go on: writes a configuration that was changed, and
+  // adds a [[sessions]] table to environment.toml: version, commit, machine, libraries.
+  void begin(const std::string& libraries, FileSystem& system = FileSystem::real());
 
   RunDirectory(RunDirectory&& other) noexcept;
   ~RunDirectory();
@@ -34,7 +35,8 @@ class RunDirectory {
 
   fs::path path_;
   TrainConfig config_;
-  int lock_;  // held while the process lives: no two work on one run
+  bool has_changed_ = false;  // the configuration, since it was read
+  int lock_;                  // held while the process lives: no two work on one run
 };
 
 }  // namespace residual::train

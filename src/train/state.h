@@ -29,6 +29,7 @@ struct BestValidation {
 // All of a run that is not parameters and moments. A pure function of configuration, corpus and
 // the number of updates: nothing in it tells whether the run was ever interrupted.
 struct State {
+  std::string corpus;            // fingerprint of what is trained on
   int64_t update = 0;            // completed ones
   data::BatchPosition position;  // of the next batch
   Sums sums;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -57,8 +58,10 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
   const bool wants_bleu = config_.validate.bleu || config_.validate.metric == Metric::bleu;
   if (wants_bleu && !dev_.empty()) bleu_.emplace(corpora_, config_);
   learner_ = std::make_unique<Learner>(config_);
+  corpora_.with_vocabularies(config_);  // checks their sizes
   state_.loss_scale = scaler_.scale();
   const auto checkpoint = store_.newest();
+  check_continuation(checkpoint ? &checkpoint->state : nullptr);
   data::Batcher batcher = corpora_.batcher(config_);
   if (checkpoint) {
     state_ = checkpoint->state;
@@ -66,9 +69,10 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
     scaler_.restore(state_.loss_scale, state_.good_updates);
     batcher.seek(state_.position);
   }
+  state_.corpus = corpora_.fingerprint();
   log_ = std::make_unique<RunLog>(run.path(), config_.log.tensorboard, state_.update,
                                   state_.metrics_bytes, system);
-  run.record_environment("LibTorch " TORCH_VERSION, system);
+  run.begin("LibTorch " TORCH_VERSION, system);
   if (checkpoint) {
     log_->say(fmt::format("resumed after update {}", format_count(state_.update)));
   } else {
@@ -80,6 +84,20 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
   }
   stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
   if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
+}
+
+// Fails where going on would make another run of it.
+void Trainer::check_continuation(const State* before) const {
+  require(before != nullptr || !fs::exists(run_.path() / "last"),
+          "{}: has a model in last/, but no checkpoint to go on from; start it over with --force, "
+          "or give another --output",
+          run_.path().string());
+  // Checkpoints of older versions do not name their corpus.
+  if (before == nullptr || before->corpus.empty()) return;
+  require(before->corpus == corpora_.fingerprint(),
+          "{}: is not the corpus that {} was trained on; go on with that, or start a new run with "
+          "another --output",
+          corpora_.directory().string(), run_.path().string());
 }
 
 End Trainer::run(const StopSignals& signals) {
@@ -98,8 +116,10 @@ End Trainer::run_loop(const StopSignals& signals) {
     if (signals.received() != 0) {
       save(/*best=*/false);
       background_.wait();
-      log_->say(fmt::format("stopped after update {}; continue with: residual train --resume -o {}",
-                            format_count(state_.update), shell_word(run_.path().string())));
+      log_->say(
+          fmt::format("stopped after update {}; continue with: residual train --resume -o {}{}",
+                      format_count(state_.update), shell_word(run_.path().string()),
+                      observer_ == nullptr ? "" : " " + observer_->option()));
       return End::interrupted;
     }
     const Step done = step();
@@ -265,7 +285,10 @@ Rank Trainer::validate() {
   const Averages mean = averages(learner_->evaluate(dev_));
   std::map<Metric, double> values = {
       {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
-  if (bleu_) values[Metric::bleu] = bleu_->score(learner_->values());
+  if (bleu_) {  // a model that gives no numbers translates nothing
+    values[Metric::bleu] =
+        std::isfinite(mean.loss) ? bleu_->score(learner_->values()) : std::nan("");
+  }
   const Metric metric = config_.validate.metric;
   const Rank rank =
       note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);

@@ -50,6 +50,7 @@ class Trainer {
     bool epoch_ended;
   };
 
+  void check_continuation(const State* before) const;
   End run_loop(const StopSignals& signals);
   bool finished() const;
   bool out_of_patience() const;

@@ -11,9 +11,11 @@ Rank note_validation(State& state, Metric metric, double value, int64_t keep) {
     if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
     return metric == Metric::bleu ? a > b : a < b;
   };
-  const bool gain = state.best.empty() || better(value, state.best[0].value);
+  const bool gain =
+      !std::isnan(value) && (state.best.empty() || better(value, state.best[0].value));
   state.validations_without_gain = gain ? 0 : state.validations_without_gain + 1;
   state.validated = state.update;
+  if (std::isnan(value) && state.best.empty()) return Rank::none;
   const auto place = std::ranges::find_if_not(
       state.best, [&](const BestValidation& best) { return better(best.value, value); });
   const auto rank = place - state.best.begin();

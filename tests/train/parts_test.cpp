@@ -137,6 +137,11 @@ TEST(Validation, OfAModelThatBrokeIsWorseThanAny) {
   EXPECT_EQ(state.validations_without_gain, 1);
   EXPECT_EQ(note_validation(state, Metric::loss, 6, 2), Rank::kept);
   EXPECT_EQ(note_validation(state, Metric::loss, 4, 2), Rank::best);
+
+  State broken;
+  EXPECT_EQ(note_validation(broken, Metric::loss, std::nan(""), 2), Rank::none);
+  EXPECT_EQ(broken.validations_without_gain, 1);
+  EXPECT_EQ(note_validation(broken, Metric::loss, 7, 2), Rank::best);
 }
 
 template <class Body>

@@ -50,6 +50,32 @@ TEST_F(RunDirectories, AreNotOverwrittenByAccident) {
   EXPECT_EQ(read_file(path_ / "notes.txt"), "mine");
 }
 
+TEST_F(RunDirectories, WithCheckpointsHoldARunWhateverElseIsMissing) {
+  for (const char* missing : {"metrics.jsonl", kRunConfig}) {
+    { const auto run = RunDirectory::create(path_, config_, true); }
+    replace_file(path_ / "metrics.jsonl", "old");
+    replace_file(path_ / kCheckpoints / "000000060.safetensors", "weights");
+    fs::remove(path_ / missing);
+    EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }),
+                HasSubstr("holds a run already"));
+    EXPECT_TRUE(fs::exists(path_ / kCheckpoints / "000000060.safetensors"));
+  }
+}
+
+TEST_F(RunDirectories, KeepTheirConfigurationUntilTheyGoOn) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  TrainConfig longer = config_;
+  longer.train.max_updates = 7;
+  { const auto refused = RunDirectory::resume(path_, &longer); }
+  EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().train.max_updates,
+            config_.train.max_updates);
+  auto run = RunDirectory::resume(path_, &longer);
+  run.begin("");
+  TrainConfig written;
+  read_config(path_ / kRunConfig, written);
+  EXPECT_EQ(written.train.max_updates, 7);
+}
+
 TEST_F(RunDirectories, ThatNeverBeganAreNotInTheWay) {
   { const auto run = RunDirectory::create(path_, config_, false); }
   config_.schedule.peak = 0.25;
@@ -95,8 +121,8 @@ TEST_F(RunDirectories, HaveOneOwnerAtATime) {
 
 TEST_F(RunDirectories, RecordEverySession) {
   auto run = RunDirectory::create(path_, config_, false);
-  run.record_environment("LibTorch 1");
-  run.record_environment("LibTorch 2");
+  run.begin("LibTorch 1");
+  run.begin("LibTorch 2");
   const std::string text = read_file(path_ / "environment.toml");
   EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 1\""));
   EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 2\""));

@@ -89,6 +89,29 @@ TEST_F(Runs, LearnToReverse) {
   EXPECT_EQ(model.description().update, trainer.state().best[0].update);
 }
 
+TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 20;
+  ASSERT_EQ(shell(start(config, path("run"))).exit_code, 0);
+  const test::ReverseTask other(300);  // of the same vocabulary
+  const std::string before = read_file(path("run") / kRunConfig);
+  const auto refused = shell(resume(path("run")) + " --set train.max_updates=30 --data " +
+                             other.prepared().string());
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("is not the corpus that"));
+  EXPECT_EQ(read_file(path("run") / kRunConfig), before);
+  // The same text in another place.
+  fs::copy(task().prepared(), path("copy"), fs::copy_options::recursive);
+  const auto gone_on =
+      shell(resume(path("run")) + " --set train.max_updates=30 --data " + path("copy").string());
+  EXPECT_EQ(gone_on.exit_code, 0) << gone_on.error;
+
+  fs::remove_all(path("run") / kCheckpoints);
+  const auto without = shell(resume(path("run")) + " --set train.max_updates=40");
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_THAT(without.error, HasSubstr("no checkpoint to go on from"));
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   TrainConfig config = task().config();
