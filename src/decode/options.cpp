@@ -38,8 +38,9 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
 }
 
 void check(const SearchOptions& o) {
-  constexpr int64_t kWidest = (kernels::kMostBest - 3) / 2;  // 2 candidates each, 3 forbidden ids
-  require(o.beam >= 1 && o.beam <= kWidest, "beam must be from 1 to {}, is {}", kWidest, o.beam);
+  static_assert(2 * kWidestBeam + 3 <= kernels::kMostBest);  // 2 candidates each, 3 forbidden ids
+  require(o.beam >= 1 && o.beam <= kWidestBeam, "beam must be from 1 to {}, is {}", kWidestBeam,
+          o.beam);
   require(o.n_best >= 1 && o.n_best <= o.beam,
           "n_best is {}, but a beam of {} gives from 1 to {} translations", o.n_best, o.beam,
           o.beam);

@@ -30,6 +30,7 @@ struct Sampling {
 //
 // Marian calls length_penalty `normalize`; fairseq has no word penalty. With fairseq's values, the
 // hypotheses and scores are fairseq's.
+inline constexpr int64_t kWidestBeam = 62;
 struct SearchOptions {
   int64_t beam = 5;  // 1: greedy
   int64_t n_best = 1;

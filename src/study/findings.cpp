@@ -58,6 +58,7 @@ void add_p_values(Findings& all) {
                                            {statistics(*baseline), statistics(finding)},
                                            all.plan.evaluate.samples, metrics::kDefaultSeed)[1]
                           .p_value;
+    finding.gain = finding.result->mean_bleu() - baseline->result->mean_bleu();
   }
 }
 
@@ -94,6 +95,7 @@ Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path&
 
 Summary summarise(const Findings& all, const Place& place, const std::string& test) {
   Summary summary;
+  bool is_better = false, is_worse = false;  // than the baseline, with some seed
   std::vector<double> scores;
   for (const auto& finding : all.cells) {
     const Cell& c = finding.work.cell;
@@ -108,8 +110,11 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
     scores.push_back(score_of(*finding.result, test));
     if (finding.p_value) {
       summary.p_value = std::max(summary.p_value.value_or(0), *finding.p_value);
+      is_better |= finding.gain > 0;
+      is_worse |= finding.gain < 0;
     }
   }
+  if (is_better && is_worse) summary.p_value = 1;
   const auto n = static_cast<double>(scores.size());
   if (scores.empty()) return summary;
   summary.mean = std::accumulate(scores.begin(), scores.end(), 0.0) / n;

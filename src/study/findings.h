@@ -16,6 +16,7 @@ struct Finding {
   std::optional<Result> result;   // nothing: not done yet
   Record record;                  // as far as it is
   std::optional<double> p_value;  // of the difference in BLEU from the baseline's cell
+  double gain = 0;                // that difference
 };
 
 struct Findings {
@@ -36,7 +37,7 @@ struct Summary {
   int done = 0, failed = 0;       // seeds
   double mean = 0;                // BLEU of those that converged
   double deviation = 0;           // its sample standard deviation; 0 for one
-  std::optional<double> p_value;  // the largest over seeds
+  std::optional<double> p_value;  // the largest over seeds; 1 if they contradict each other
 };
 // `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all.
 Summary summarise(const Findings& findings, const Place& place, const std::string& test = "");

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "decode/options.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "study/paper.h"
@@ -31,7 +32,7 @@ void fields(ConfigVisitor& visit, TestPlan& t) {
   visit("name", t.name, "title of its column; tables 6 and 7 know 2010 to 2016");
   visit("source", t.source, "raw text, one sentence per line");
   visit("reference", t.reference, "its translation, line by line");
-  visit("length_penalty", t.length_penalty, "for this text");
+  visit("length_penalty", t.length_penalty, "for this text", {.min = -100, .max = 100});
 }
 
 void fields(ConfigVisitor& visit, EvaluatePlan& e) {
@@ -39,8 +40,10 @@ void fields(ConfigVisitor& visit, EvaluatePlan& e) {
                "weights that are scored: after the last update, of the best validation, or the "
                "mean over the last epochs");
   visit("average_epochs", e.average_epochs, "how many, if the mean", {.min = 1});
-  visit("beam", e.beam, "hypotheses kept while translating", {.min = 1, .max = 1000});
-  visit("length_penalty", e.length_penalty, "for the test sets of the corpus");
+  visit("beam", e.beam, "hypotheses kept while translating",
+        {.min = 1, .max = static_cast<double>(decode::kWidestBeam)});
+  visit("length_penalty", e.length_penalty, "for the test sets of the corpus",
+        {.min = -100, .max = 100});
   visit("tokenize", e.tokenizer, "BLEU's words: none, 13a, intl, char or zh");
   visit("samples", e.samples, "test sets drawn by the paired bootstrap", {.min = 10});
   visit.tables("tests", e.tests, "texts to score instead of the test sets of the corpus");
@@ -124,8 +127,11 @@ void check(const Plan& plan) {
         return s.name == plan.baseline;
       });
   require(known, "{}: baseline: {} is not one of the schemes", where, plan.baseline);
+  std::set<std::string> names;
   for (const auto& test : plan.evaluate.tests) {
     require_plain_name(plan, "evaluate.tests.name", test.name);
+    require(names.insert(test.name).second, "{}: evaluate.tests.name: {} is there twice", where,
+            test.name);
   }
 }
 

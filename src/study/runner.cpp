@@ -10,6 +10,7 @@
 #include <list>
 #include <thread>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "study/overview.h"
@@ -80,10 +81,16 @@ class Runner {
         ++at;
         continue;
       }
-      overview_.say(
-          fmt::format("{} {}", work.action == Action::start ? "start" : "resume", work.cell.name));
-      running_.push_back({&work, Child(work.command, log_file(options_.output, work.cell))});
       at = waiting_.erase(at);
+      // Another process may have begun or ended it since we looked.
+      if (load_result(plan_, work.cell, options_.output)) {
+        overview_.finished(work);
+        continue;
+      }
+      const auto command = command_of(plan_, work.cell, options_);
+      const bool resumes = command.back() == "--resume";
+      overview_.say(fmt::format("{} {}", resumes ? "resume" : "start", work.cell.name));
+      running_.push_back({&work, Child(command, log_file(options_.output, work.cell))});
     }
   }
 
@@ -97,6 +104,8 @@ class Runner {
       const Cell& cell = at->work->cell;
       if (*code == 0 || read_record(run_directory(options_.output, cell)).nonfinite) {
         trained_.push_back(at->work);
+      } else if (!stopping_ && is_locked(run_directory(options_.output, cell))) {
+        waiting_.push_back(at->work);  // another process was faster
       } else if (!stopping_) {
         ++failures_;
         overview_.clear();
@@ -121,8 +130,18 @@ class Runner {
                   .unigram = unigram_,
                   .signature = metrics::Bleu(tests_[0].bleu).signature(1).text()};
     const fs::path file = result_file(options_.output, work.cell);
-    if (!record.nonfinite) {
-      result.scores = translate_tests(plan_, tests_, run, fs::path(file).replace_extension());
+    try {
+      if (!record.nonfinite) {
+        result.scores = translate_tests(plan_, tests_, run, fs::path(file).replace_extension());
+      }
+    } catch (const Error& error) {
+      // One that failed may have no model that translates.
+      if (verdict.converged) {
+        ++failures_;
+        overview_.clear();
+        log::warn("{}: cannot be scored: {}", work.cell.name, error.what());
+        return;
+      }
     }
     replace_file(file, to_toml(result));
     overview_.finished(work);

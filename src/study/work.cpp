@@ -21,21 +21,6 @@ double size_of(const train::TrainConfig& config) {
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
 }
 
-std::vector<std::string> command_of(const Plan& plan, const Cell& cell, Action action,
-                                    const RunnerOptions& options) {
-  const int threads = std::max(1, thread_count() / options.jobs);
-  std::vector<std::string> command = {options.program.string(), "--threads",
-                                      std::to_string(threads)};
-  const auto add = [&](const std::vector<std::string>& more) {
-    command.insert(command.end(), more.begin(), more.end());
-  };
-  add(cell.arguments);
-  if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
-  add({"--output", run_directory(options.output, cell).string()});
-  if (action == Action::resume) add({"--resume"});
-  return command;
-}
-
 // How the run that is there differs from what the plan wants: a line for each key.
 std::string difference(const Cell& cell, const fs::path& run) {
   train::TrainConfig before;
@@ -59,6 +44,22 @@ fs::path result_file(const fs::path& output, const Cell& cell) {
 
 fs::path log_file(const fs::path& output, const Cell& cell) {
   return output / "logs" / (cell.name + ".log");
+}
+
+std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
+                                    const RunnerOptions& options) {
+  const int threads = std::max(1, thread_count() / options.jobs);
+  std::vector<std::string> command = {options.program.string(), "--threads",
+                                      std::to_string(threads)};
+  const auto add = [&](const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+  };
+  add(cell.arguments);
+  if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
+  const fs::path run = run_directory(options.output, cell);
+  add({"--output", run.string()});
+  if (fs::exists(run / train::kRunConfig)) add({"--resume"});
+  return command;
 }
 
 std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::path& output) {
@@ -99,7 +100,7 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
       item.action = Action::nothing;
       item.done = 1;
     }
-    item.command = command_of(plan, item.cell, item.action, options);
+    item.command = command_of(plan, item.cell, options);
     work.push_back(std::move(item));
   }
   require(different.empty(),

@@ -40,6 +40,10 @@ fs::path log_file(const fs::path& output, const Cell& cell);
 // What was found about a cell, unless that is not there or of another plan.
 std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::path& output);
 
+// The command that starts a cell, or resumes what there is of it by now.
+std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
+                                    const RunnerOptions& options);
+
 // The share of a run that is done, by the latest update it recorded.
 double share_done(const Cell& cell, const fs::path& output);
 

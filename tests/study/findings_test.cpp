@@ -44,6 +44,20 @@ TEST(Summary, IsMeanAndSampleDeviationOverSeeds) {
   EXPECT_DOUBLE_EQ(summarise(all, {1, 0, 0}, kToEnglish).mean, 33);
 }
 
+TEST(Summary, IsNotSignificantWhereSeedsContradictEachOther) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  for (auto& finding : all.cells) {
+    finding.p_value = 0.01;
+    finding.gain = 2;
+  }
+  EXPECT_EQ(summarise(all, {1, 0, 0}).p_value, 0.01);
+  for (auto& finding : all.cells) {
+    if (finding.work.cell.seed == 1) finding.gain = -2;
+  }
+  EXPECT_EQ(summarise(all, {1, 0, 0}).p_value, 1);
+}
+
 TEST(Summary, SaysHowManySeedsFailed) {
   const TinyPlan tiny;
   const Findings all = example(tiny);

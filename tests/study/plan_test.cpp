@@ -117,6 +117,10 @@ TEST(Plan, MistakesAreNamed) {
       HasSubstr("letters, digits"));
   EXPECT_THAT(complaint("depths = 1\n", "[[schemes]]\nname = \"pre-ln\"\nschedules = \"x\"\n"),
               HasSubstr("not one of [[schedules]]"));
+  EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) +
+                                            "[[evaluate.tests]]\nname = \"dev\"\nsource = \"a\"\n"
+                                            "reference = \"b\"\n"),
+              HasSubstr("dev is there twice"));
   EXPECT_THAT(complaint("depths = 1\nset = \"schedule.peek=1\"\n", kTwoSchemes),
               HasSubstr("did you mean \"peak\""));
 }

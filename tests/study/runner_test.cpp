@@ -86,6 +86,20 @@ TEST_F(Studied, ResumesWhatWasInterrupted) {
   EXPECT_EQ(work[1].action, Action::start);
 }
 
+// Since it looked, another process has done the first cell and begun the second.
+TEST_F(Studied, SharesTheWorkWithAnotherProcess) {
+  trainer(kNonfinite);
+  const auto work = look();
+  run();
+  const auto second = run_directory(options_.output, work[1].cell);
+  fs::remove(result_file(options_.output, work[1].cell));
+  replace_file(second / train::kRunConfig, to_toml(train::resolve(work[1].cell.config)));
+  fs::remove(tiny_.path("calls"));
+  EXPECT_EQ(study::run(plan_, work, options_), 0);
+  EXPECT_EQ(std::ranges::count(calls(), '\n'), 1);
+  EXPECT_THAT(calls(), HasSubstr(second.string() + " --resume"));
+}
+
 TEST_F(Studied, OneFailureLeavesTheOthersAlone) {
   trainer("case $name in post-ln*) echo broken; exit 1;; esac\n" + std::string(kNonfinite));
   EXPECT_EQ(run(), 1);
