@@ -187,6 +187,9 @@ class Reader : public ConfigVisitor {
 
   void check_range(const toml::node& node, const char* key, double value, Range range) const {
     const std::string path = dotted(path_, key);
+    const bool is_limited = std::isfinite(range.min) || std::isfinite(range.max);
+    require(!is_limited || std::isfinite(value), "{}{}: must be a finite number, is {}",
+            where(node), path, value);
     require(!(value < range.min), "{}{}: must be at least {}, is {}", where(node), path, range.min,
             value);
     require(!(value > range.max), "{}{}: must be at most {}, is {}", where(node), path, range.max,

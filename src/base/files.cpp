@@ -208,6 +208,10 @@ std::string read_file(const fs::path& path) {
 AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
                                  FileSystem& system)
     : system_(system), target_(without_trailing_slash(target)) {
+  std::error_code ignored;
+  if (fs::is_directory(target_, ignored) && fs::is_symlink(target_)) {
+    target_ = fs::canonical(target_);
+  }
   if (fs::exists(fs::symlink_status(target_))) {
     require(replace, "{}: already exists; give another directory, or --force to replace it",
             target_.string());

@@ -107,6 +107,7 @@ TEST(Config, WrongTypesAndValuesNameFileLineAndKey) {
               HasSubstr("a.toml:2: clean.min_words: expected an integer, got a string"));
   EXPECT_THAT(read_error("clean.min_words = -1"), HasSubstr("must be at least 0, is -1"));
   EXPECT_THAT(read_error("clean.min_words = 1001"), HasSubstr("must be at most 1000, is 1001"));
+  EXPECT_THAT(read_error("clean.ratio = nan"), HasSubstr("must be a finite number, is nan"));
   EXPECT_THAT(read_error("clean = 3"), HasSubstr("a.toml:1: clean: expected a table, got an int"));
   EXPECT_THAT(read_error("items = [1]"), HasSubstr("expected a list of tables"));
   EXPECT_THAT(read_error("columns = [1, 'b']"), HasSubstr("columns: expected an integer"));
