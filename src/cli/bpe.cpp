@@ -130,6 +130,7 @@ void add_apply(CLI::App& bpe) {
   command
       ->add_option("--vocabulary-threshold", o->threshold,
                    "ignore pieces of --vocabulary with a smaller count")
+      ->check(not_negative())
       ->capture_default_str()
       ->needs(vocabulary)
       ->type_name("N")
@@ -142,10 +143,12 @@ void add_apply(CLI::App& bpe) {
   command
       ->add_option("--dropout", o->bpe.dropout, "probability of leaving out a merge (BPE-dropout)")
       ->capture_default_str()
+      ->check(not_negative())  // and a number, which CLI::Range does not ask
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("P")
       ->group("Segmentation");
   command->add_option("--seed", o->bpe.seed, "of --dropout")
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group("Segmentation");

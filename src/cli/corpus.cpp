@@ -192,6 +192,7 @@ void add_corpus_show(CLI::App& parent) {
       ->type_name("FILE")
       ->group("Input");
   command->add_option("--line", o->lines, "only the pairs made from line N of the text")
+      ->check(positive())
       ->allow_extra_args(false)  // so that the file may follow
       ->type_name("N")
       ->group("Output");

@@ -29,10 +29,28 @@ void print_sources() {
   }
 }
 
-void run(data::FetchOptions options, bool list) {
+// Options that would have no effect.
+void check_use(const CLI::App& command, const data::FetchOptions& o) {
+  const auto refuse = [&](bool is_useless, const char* option, const char* why) {
+    if (is_useless && command.count(option) > 0) {
+      throw CLI::ValidationError(fmt::format("{} {}", option, why));
+    }
+  };
+  const bool is_debian = o.source == "debian", is_generated = o.source == "generated";
+  refuse(!is_debian, "--collection", "is for debian");
+  refuse(!is_debian || o.collection != "gettext", "--package",
+         "is for debian --collection gettext");
+  refuse(!is_debian || o.mirror.empty(), "--suite", "is for debian with --mirror");
+  refuse(is_generated, "--mirror", "is not for generated: nothing is downloaded");
+  refuse(!is_debian && !is_generated, "--dev", "is for debian and generated");
+  refuse(!is_debian && !is_generated, "--test", "is for debian and generated");
+}
+
+void run(const CLI::App& command, data::FetchOptions options, bool list) {
   if (list) return print_sources();
   if (options.source.empty()) throw CLI::RequiredError("SOURCE");
   if (options.output.empty()) throw CLI::RequiredError("--output");
+  check_use(command, options);
   if (options.downloads.empty()) options.downloads = default_downloads(options.output);
   for (const auto& file : data::fetch(options)) {
     fmt::print("{}\t{}\n", (options.output / file.path).string(), file.lines);
@@ -52,7 +70,10 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
   command.add_option("-o,--output", options.output, "directory to make")
       ->type_name("DIR")
       ->group(main);
-  command.add_flag("--force", options.force, "replace the directory if it exists")->group(main);
+  command
+      .add_flag("--force", options.force,
+                "replace the directory if it exists, with all that is in it")
+      ->group(main);
 
   command
       .add_option("--downloads", options.downloads,
@@ -115,7 +136,7 @@ void add_fetch(CLI::App& root) {
   add_options(*command, *options);
   command->add_flag("--list", *list, "print the known sources, their languages, sizes, licences")
       ->group("What and where to");
-  command->callback([options, list] { run(*options, *list); });
+  command->callback([command, options, list] { run(*command, *options, *list); });
 }
 
 }  // namespace residual::cli

@@ -110,7 +110,9 @@ void add_output_options(CLI::App& command, Options& options) {
   command.add_option("-o,--output", options.prepare.output, "directory to make")
       ->type_name("DIR")
       ->group(group);
-  command.add_flag("--force", options.prepare.force, "replace the directory if it exists")
+  command
+      .add_flag("--force", options.prepare.force,
+                "replace the directory if it exists, with all that is in it")
       ->group(group);
   command
       .add_flag("--keep-text", options.prepare.keep_text,

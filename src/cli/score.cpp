@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -47,6 +50,7 @@ struct Options {
   bool confidence = false, paired_bootstrap = false, paired_randomisation = false;
   int64_t confidence_samples = 1000, bootstrap_samples = 1000, randomisation_trials = 10000;
   uint64_t seed = metrics::kDefaultSeed;
+  const CLI::Option* seed_option = nullptr;
 
   metrics::ReportOptions report;
 };
@@ -348,11 +352,27 @@ void add_test_options(CLI::App& command, Options& options) {
       ->excludes(bootstrap)
       ->group(group);
   add_count("--paired-ar-n", options.randomisation_trials, "trials");
-  command.add_option("--seed", options.seed, "of the random draws; also from SACREBLEU_SEED")
-      ->envname("SACREBLEU_SEED")
-      ->capture_default_str()
-      ->type_name("N")
-      ->group(group);
+  options.seed_option =
+      command.add_option("--seed", options.seed, "of the random draws; also from SACREBLEU_SEED")
+          ->check(not_negative())
+          ->capture_default_str()
+          ->type_name("N")
+          ->group(group);
+}
+
+// As sacreBLEU reads it: "none" is another seed each time.
+uint64_t seed_of_environment() {
+  const char* const given = std::getenv("SACREBLEU_SEED");
+  if (given == nullptr || *given == 0) return metrics::kDefaultSeed;
+  const std::string text = CLI::detail::to_lower(given);
+  if (text == "none") return std::random_device()();
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw CLI::ValidationError(
+        fmt::format("SACREBLEU_SEED: expected a whole number or none, got \"{}\"", given));
+  }
+  return seed;
 }
 
 void add_report_options(CLI::App& command, metrics::ReportOptions& options) {
@@ -386,7 +406,10 @@ void add_score(CLI::App& root) {
   add_ter_options(*command, options->ter);
   add_test_options(*command, *options);
   add_report_options(*command, options->report);
-  command->callback([options] { run(*options); });
+  command->callback([options] {
+    if (options->seed_option->count() == 0) options->seed = seed_of_environment();
+    run(*options);
+  });
 }
 
 }  // namespace residual::cli

@@ -43,6 +43,7 @@ void add_build(CLI::App& parent) {
       ->group("Input and output");
   add_replace_invalid(*command, o->invalid, "Input and output");
   command->add_option("--threshold", o->rules.threshold, "leave out symbols with a smaller count")
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group("Vocabulary");

@@ -212,6 +212,13 @@ void Corpus::check_footer() const {
       footer.source_language[sizeof(footer.source_language) - 1] == 0 &&
       footer.target_language[sizeof(footer.target_language) - 1] == 0;
   if (!consistent) damaged("its footer contradicts itself");
+  const auto next = [](const CorpusFooter::Section& section) {
+    return (section.offset + section.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  const bool is_whole = footer.ids.offset == sizeof(kHeader) &&
+                        footer.boundaries.offset == next(footer.ids) &&
+                        footer.lines.offset == next(footer.boundaries) && end == next(footer.lines);
+  if (!is_whole) damaged("it has bytes that are of no section");
 }
 
 void Corpus::append(int64_t pair, std::vector<int32_t>& source,

@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "data/binarize.h"
 #include "data/stages.h"
+#include "text/unicode.h"
 #include "text/vocabulary.h"
 
 namespace residual::data {
@@ -80,7 +81,19 @@ class Preparation {
     }
     uint64_t bytes = 0;
     for (const auto& input : manifest_.inputs) bytes += static_cast<uint64_t>(input.bytes);
-    require_disk_space(options_.output, kDiskFactor * bytes);
+    require_disk_space(options_.output, (recipe_.both_directions ? 2 : 1) * kDiskFactor * bytes);
+    const std::string written = to_toml(manifest_);
+    require(text::find_invalid_utf8(written) == std::string::npos,
+            "the recipe or the name of an input is not UTF-8");
+    if (!options_.force) return;
+    const fs::path output = fs::weakly_canonical(options_.output);
+    for (const auto& input : manifest_.inputs) {
+      const fs::path inside = fs::weakly_canonical(input.file).lexically_relative(output);
+      require(inside.empty() || *inside.begin() == "..",
+              "{}: lies in {}, which --force replaces with all that is in it; move it, or give "
+              "another output",
+              input.file, options_.output.string());
+    }
   }
 
   void add_part(const char* split, const LanguagePair& pair, const std::vector<std::string>& names,
@@ -145,13 +158,9 @@ class Preparation {
         return other.is_training_text && other.split == "dev" &&
                other.pair.name() == part.pair.name();
       });
-      const uint64_t lines = part.pairs;
       training_words(workshop, held_out_[part.pair.name()], part,
                      dev == parts_.end() ? nullptr : &*dev, verdicts_[part.pair.name()]);
-      require(part.pairs > 0,
-              "{}: none of its {} pairs is left to train on; see [clean] in the "
-              "recipe",
-              part.raw[0].source.string(), lines);
+      require_pairs(part);
     }
   }
 
@@ -170,7 +179,14 @@ class Preparation {
       to_pieces(workshop, subwords, part, verdicts_[part.pair.name()],
                 part.split == "train" ? &counts_ : nullptr);
       remove(part.words);
+      if (part.split == "train") require_pairs(part);
+      if (part.pairs == 0) log::warn("{}: has no pair", part.label());
     }
+  }
+
+  static void require_pairs(const Part& part) {
+    require(part.pairs > 0, "{}: none of its pairs is left to train on; see [clean] in the recipe",
+            part.raw[0].source.string());
   }
 
   void build_vocabularies() {

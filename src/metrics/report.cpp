@@ -157,7 +157,7 @@ std::string systems_json(const std::vector<std::string>& systems,
     }
     list.push_back(object);
   }
-  return list.dump(4, ' ', true) + "\n";
+  return list.dump(4, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 // What the stars mean.

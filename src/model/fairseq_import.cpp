@@ -1,5 +1,8 @@
 #include "model/fairseq_import.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "base/error.h"
 #include "model/parameters.h"
 
@@ -16,9 +19,19 @@ text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
   return vocabulary;
 }
 
+// It becomes part of files' names.
+void check_language(const std::string& language) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  require(!language.empty() && std::ranges::all_of(language, fits),
+          "language \"{}\": expected letters, digits, - and _, like de or zh_TW", language);
+}
+
 }  // namespace
 
 Description import_fairseq(const FairseqImport& options, const fs::path& output) {
+  for (const auto& language : {options.source_language, options.target_language}) {
+    check_language(language);
+  }
   const SafeTensors file = SafeTensors::open(options.weights);
   FairseqOptions architecture = options.architecture;
   if (architecture.prefix.empty()) architecture.prefix = fairseq_prefix(file);
@@ -36,8 +49,12 @@ Description import_fairseq(const FairseqImport& options, const fs::path& output)
       .directions = {{options.source_language, options.target_language, ""}},
       .model = config};
   if (!joined) {
-    description.source_vocabulary = fmt::format("vocabulary.{}.txt", options.source_language);
-    description.target_vocabulary = fmt::format("vocabulary.{}.txt", options.target_language);
+    const bool same = options.source_language == options.target_language;
+    const auto name = [&](const char* side, const std::string& language) {
+      return fmt::format("vocabulary.{}.txt", same ? side : language);
+    };
+    description.source_vocabulary = name("source", options.source_language);
+    description.target_vocabulary = name("target", options.target_language);
   }
   const auto add_text = [&](const fs::path& directory) {
     source.save(directory / description.source_vocabulary);

@@ -106,7 +106,7 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
       // The sums of unigram training depend on how the text is divided: always as by default, and
       // not by the number of cores.
       {"num_threads", "16"},
-      {"minloglevel", is_verbose ? "0" : "1"}};
+      {"minloglevel", is_verbose ? "0" : "2"}};  // errors: some are all that it says
   if (!options.user_symbols.empty()) {
     arguments["user_defined_symbols"] = joined(options.user_symbols);
   }
@@ -117,7 +117,11 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
   std::string model;
   const auto status = spm::SentencePieceTrainer::Train(arguments, &sentences, &model);
   sentences.rethrow();
-  require(status.ok(), "sentencepiece: {}", reason(status));
+  const std::string why = reason(status);
+  require(status.ok(), "sentencepiece: {}",
+          why.empty() ? "it refuses this text or these settings and does not say why; is there "
+                        "enough text, more than 100 sentences of it, and no symbol twice?"
+                      : why);
   return model;
 }
 

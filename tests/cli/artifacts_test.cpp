@@ -35,6 +35,15 @@ TEST(ImportFairseq, WantsLanguagesThatTheDictionaryDoesNotName) {
   EXPECT_THAT(result.error, HasSubstr("--source-language"));
 }
 
+TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
+  const auto result = test::run(
+      kImport + "residual import-fairseq '" RESIDUAL_TEST_DATA
+                "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
+                "--target-dictionary dict.en.txt --source-language ../x -o n");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.error, HasSubstr("language \"../x\": expected letters"));
+}
+
 TEST(Info, IsTheSameForPeopleAndPrograms) {
   const auto text = test::run(kImport + "residual info m");
   EXPECT_THAT(text.output, AllOf(HasSubstr("\n  eta: 0.05\n"), HasSubstr("\n  all: 11,840\n"),

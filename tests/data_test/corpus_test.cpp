@@ -152,6 +152,18 @@ TEST(Corpus, EveryFlippedBitIsNoticed) {
   }
 }
 
+TEST(Corpus, BytesOfNoSectionAreNoticed) {
+  const TemporaryDirectory directory;
+  CorpusWriter writer(directory / "a", {.source_language = "en", .target_language = "de"});
+  const std::vector<int32_t> ids = {4, 2};
+  writer.add(ids, ids, 1);
+  writer.commit();
+  const std::string bytes = read_file(directory / "a");
+  write_bytes(directory / "twice", bytes + bytes);
+  EXPECT_THAT([&] { Corpus::open(directory / "twice"); },
+              ThrowsMessage<Error>(HasSubstr("bytes that are of no section")));
+}
+
 TEST(Corpus, EveryTruncationIsNoticed) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "a.corpus";

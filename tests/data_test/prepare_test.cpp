@@ -264,7 +264,15 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   write_pairs("train", "", "");
   EXPECT_THAT(error(), HasSubstr("train.en: has no lines"));
   write_pairs("train", "\n", "\n");
-  EXPECT_THAT(error(), HasSubstr("none of its 1 pairs is left to train on"));
+  EXPECT_THAT(error(), HasSubstr("none of its pairs is left to train on"));
+  write_pairs("train", "a b\n", "a c\n");
+  recipe_.clean.stage = CleanStage::pieces;
+  recipe_.clean.min_words = 200;
+  recipe_.clean.max_words = 300;
+  EXPECT_THAT(error(), HasSubstr("none of its pairs is left to train on"));
+  recipe_.train = {"tr\xff"};
+  write_pairs("tr\xff", "a b\n", "a c\n");
+  EXPECT_THAT(error(), HasSubstr("is not UTF-8"));
   recipe_.train = {"missing"};
   EXPECT_THAT(error(), HasSubstr("missing.en: does not exist"));
   recipe_.pairs = {"english"};
@@ -282,6 +290,9 @@ TEST_F(Prepare, AnOutputThatExistsOrCannotBeIsNamed) {
   write_pairs("train", "x y\n", "z z\n");
   prepare(recipe_, {.output = output_, .force = true, .keep_text = true});
   EXPECT_THAT(text("train.en"), HasSubstr("x"));
+  recipe_.data = output_.string();
+  EXPECT_THROW(prepare(recipe_, {.output = output_, .force = true}), Error);
+  EXPECT_TRUE(fs::exists(output_ / "train.en"));
   output_ = output_ / "bpe.codes" / "inside-a-file";
   EXPECT_THROW(run(), Error);
 }

@@ -162,6 +162,25 @@ TEST_F(ImportFairseq, MakesAModelWithTheSameValues) {
   }
 }
 
+TEST_F(ImportFairseq, KeepsTwoDictionariesOfOneLanguageApart) {
+  const std::vector<float> other(40 * 16, 0.5F);
+  write_copy(directory_ / "weights", "", [&](auto& tensors) {
+    const auto* const bytes = reinterpret_cast<const char*>(other.data());
+    tensors.push_back(
+        {"decoder.embed_tokens.weight", Dtype::f32, {40, 16}, {bytes, 4 * other.size()}});
+  });
+  std::string dictionary;
+  for (int i = 4; i < 40; ++i) dictionary += fmt::format("t{} 1\n", i);
+  replace_file(directory_ / "target.txt", dictionary);
+  FairseqImport one_language = options();
+  one_language.target_dictionary = directory_ / "target.txt";
+  one_language.source_language = one_language.target_language = "en";
+  import_fairseq(one_language, directory_ / "model");
+  const Directory model = Directory::open(directory_ / "model");
+  EXPECT_EQ(model.source_vocabulary().symbol(4), "w4");
+  EXPECT_EQ(model.target_vocabulary().symbol(4), "t4");
+}
+
 TEST_F(ImportFairseq, PassesOverWhatFairseqNeverUses) {
   const std::vector<float> zeros(48 * 16);
   const auto bytes = [&](size_t n) {
