@@ -108,7 +108,7 @@ Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team
     multiply(w.inner,
              {.x = x.data() + at, .rows = rows, .y = inner, .epilogue = kernels::Epilogue::relu},
              team);
-    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at}, team);
+    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = true}, team);
   }
   return y;
 }

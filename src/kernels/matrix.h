@@ -28,6 +28,9 @@ struct Product {
   int64_t rows = 0;
   float* y = nullptr;  // [rows, out]; must not overlap x
   Epilogue epilogue = Epilogue::none;
+  // Many of x are zero, as a rectified layer's are: where few rows wait for packed float weights,
+  // those that would meet zeros alone are not read. The sums are the same, whatever is finite.
+  bool is_sparse = false;
   int64_t x_stride = 0;  // elements between rows; 0: in
   int64_t y_stride = 0;  // 0: out
   int64_t y_column = 0;  // the column that y begins with

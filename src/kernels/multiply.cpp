@@ -6,6 +6,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <vector>
+
 #include "kernels/tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,10 +28,50 @@ HWY_INLINE Floats load(const int16_t* w) {
 // come through the same few buffers, for as long as memory takes.
 constexpr int64_t kYInterval = 8;
 
-// Rows [row, row + kRows) by columns [column, column + kTileWidth) of y.
+// The inputs that are not zero in all rows, in their order.
+class Inputs {
+ public:
+  // How far ahead of its use an input's weights are fetched: with gaps, a CPU does not by itself.
+  static constexpr int64_t kAhead = 16;
+
+  // Lists them in `list`, which grows to the largest `in`.
+  Inputs(const Product& p, int64_t in, std::vector<int32_t>& list) {
+    const hn::RebindToSigned<decltype(kFloats)> wholes;
+    if (list.size() < static_cast<size_t>(in + kAhead + kLanes)) list.resize(in + kAhead + kLanes);
+    int32_t* const out = list.data();
+    const int64_t whole = in - in % kLanes;
+    for (int64_t k = 0; k < whole; k += kLanes) {
+      Floats bits = hn::Zero(kFloats);  // of all rows, but for the signs
+      for (int64_t r = 0; r < p.rows; ++r) {
+        bits = hn::Or(bits, hn::Abs(hn::LoadU(kFloats, p.x + r * p.x_stride + k)));
+      }
+      const auto any = hn::Ne(hn::BitCast(wholes, bits), hn::Zero(wholes));  // NaN too
+      const auto places = hn::Iota(wholes, static_cast<int32_t>(k));
+      count_ += static_cast<int64_t>(hn::CompressStore(places, any, wholes, out + count_));
+    }
+    for (int64_t k = whole; k < in; ++k) {
+      bool any = false;
+      for (int64_t r = 0; r < p.rows; ++r) any |= !(p.x[r * p.x_stride + k] == 0);
+      if (any) out[count_++] = static_cast<int32_t>(k);
+    }
+    // After the last come the next panel's first.
+    for (int64_t i = 0; i < kAhead; ++i) {
+      out[count_ + i] = static_cast<int32_t>(in) + (i < count_ ? out[i] : 0);
+    }
+    list_ = out;
+  }
+  int64_t count() const { return count_; }
+  int64_t operator[](int64_t i) const { return list_[i]; }
+
+ private:
+  const int32_t* list_;
+  int64_t count_ = 0;
+};
+
+// Rows [row, row + kRows) by columns [column, column + kTileWidth) of y. `inputs`: of these alone.
 template <int kRows, class Weight>
 HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
-                             const Ahead& ahead) {
+                             const Ahead& ahead, const Inputs* inputs) {
   constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
   const Weight* w =
       static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel + column % kPanel;
@@ -41,15 +83,27 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
         kIsScaled ? hn::Zero(kFloats) : hn::LoadU(kFloats, m.bias + column + v * kLanes);
     for (int r = 0; r < kRows; ++r) sum[r][v] = start;
   }
-  Fetcher fetcher(ahead);
-  for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
-    fetcher.step<kTileWidth * sizeof(Weight)>(k, w);
-    if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
+  const auto add = [&](int64_t k, const Weight* at) HWY_ATTR {
     Floats weights[kTileVectors];
-    for (int v = 0; v < kTileVectors; ++v) weights[v] = load(w + v * kLanes);
+    for (int v = 0; v < kTileVectors; ++v) weights[v] = load(at + v * kLanes);
     for (int r = 0; r < kRows; ++r) {
       const Floats value = hn::Set(kFloats, x[r * p.x_stride + k]);
       for (int v = 0; v < kTileVectors; ++v) sum[r][v] = hn::MulAdd(value, weights[v], sum[r][v]);
+    }
+  };
+  if (inputs == nullptr) {
+    Fetcher fetcher(ahead);
+    for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
+      fetcher.step<kTileWidth * sizeof(Weight)>(k, w);
+      if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
+      add(k, w);
+    }
+  } else {
+    for (int64_t i = 0; i < inputs->count(); ++i) {
+      const Weight* const next = w + (*inputs)[i + Inputs::kAhead] * kPanel;
+      for (int64_t v = 0; v < kTileWidth; v += kCacheLine / sizeof(Weight)) hwy::Prefetch(next + v);
+      const int64_t k = (*inputs)[i];
+      add(k, w + k * kPanel);
     }
   }
   y.store([&](int r, int v) HWY_ATTR {
@@ -63,10 +117,19 @@ template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
   const int64_t x_bytes = m.in * int64_t{sizeof(float)};
   const int64_t panel_bytes = int64_t{m.in} * kPanel * sizeof(Weight);
-  over_tiles<kTileRows>(m, p, x_bytes, panel_bytes, m.in,
-                        [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
-                          float_tile<decltype(rows)::value, Weight>(m, p, row, column, ahead);
-                        });
+  const auto multiply = [&](const Inputs* inputs) HWY_ATTR {
+    over_tiles<kTileRows>(m, p, x_bytes, panel_bytes, m.in,
+                          [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+                            float_tile<decltype(rows)::value, Weight>(m, p, row, column, ahead,
+                                                                      inputs);
+                          });
+  };
+  // With more rows, weights come from the cache, and few inputs are zero in all of them.
+  constexpr int64_t kFewRows = 6;
+  if (!p.is_sparse || p.rows > kFewRows) return multiply(nullptr);
+  thread_local std::vector<int32_t> list;
+  const Inputs inputs(p, m.in, list);
+  multiply(8 * inputs.count() < 7 * m.in ? &inputs : nullptr);
 }
 
 }  // namespace

@@ -119,6 +119,38 @@ void expect_same_bits(const Problem& problem, const PackedMatrix& packed,
   ASSERT_EQ(rows[1], rows[0]);
 }
 
+TEST_P(Matrix, PassingOverZerosGivesTheSameBits) {
+  for (const auto precision : kPrecisions) {
+    for (const int in : {1, 15, 16, 17, 48, 529}) {
+      for (const int64_t rows : {1, 2, 5, 6, 7}) {
+        for (const int nth : {1, 2, 9, 1000}) {  // input that is not zero, in some row
+          Problem problem{130, in, rows};
+          for (int64_t i = 0; i < rows * in; ++i) {
+            if (i % nth != 0) problem.x[i] = i % 2 == 0 ? 0.0F : -0.0F;
+          }
+          const auto matrix = problem.pack(precision);
+          std::vector<float> y(rows * 130);
+          matrix.multiply({.x = problem.x.data(), .rows = rows, .y = y.data(), .is_sparse = true});
+          EXPECT_EQ(y, problem.multiply(matrix)) << in << " " << rows << " " << nth;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Matrix, PassingOverZerosKeepsWhatIsNotANumber) {
+  for (const int at : {0, 20, 32}) {
+    Problem problem{64, 33, 5};
+    std::ranges::fill(problem.x, 0.0F);
+    problem.x[33 + at] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> y(5 * 64);
+    const auto matrix = problem.pack(Precision::float32);
+    matrix.multiply({.x = problem.x.data(), .rows = 5, .y = y.data(), .is_sparse = true});
+    EXPECT_EQ(y[0], problem.bias[0]);
+    EXPECT_TRUE(std::isnan(y[64]));
+  }
+}
+
 TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
   for (const int out : {16, 17, 64, 65, 79, 80, 130}) {
     for (const int in : {16, 48, 528}) {
