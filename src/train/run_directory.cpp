@@ -142,6 +142,7 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   require(fs::exists(path / kRunConfig), "{}: holds no run to resume (it has no {})", path.string(),
           kRunConfig);
   RunDirectory run(path, lock(path));
+  fs::create_directories(path / kCheckpoints);
   read_config(path / kRunConfig, run.config_);
   if (given == nullptr) return run;
   const auto changed = differences(run.config_, *given);

@@ -88,10 +88,10 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
 
 // Fails where going on would make another run of it.
 void Trainer::check_continuation(const State* before) const {
-  require(before != nullptr || !fs::exists(run_.path() / "last"),
-          "{}: has a model in last/, but no checkpoint to go on from; start it over with --force, "
-          "or give another --output",
-          run_.path().string());
+  if (before == nullptr &&
+      fs::exists(run_.path() / "last")) {  // or killed while it wrote the first
+    log::warn("{}: has no checkpoint to go on from, and begins anew", run_.path().string());
+  }
   // Checkpoints of older versions do not name their corpus.
   if (before == nullptr || before->corpus.empty()) return;
   require(before->corpus == corpora_.fingerprint(),
