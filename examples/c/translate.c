@@ -1,7 +1,10 @@
 /* translate MODEL [SETTINGS] < lines > translations, with libresidual's C functions. */
 
+#define _POSIX_C_SOURCE 200809L /* getline */
+
 #include <residual/residual.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int fail(void) {
@@ -10,8 +13,8 @@ static int fail(void) {
 }
 
 int main(int argc, char** argv) {
-  static char buffer[1 << 16];
-  const char* line = buffer;
+  char* buffer = NULL;
+  size_t size = 0;
   residual_translator* translator;
   if (argc < 2 || argc > 3) {
     fprintf(stderr, "usage: translate MODEL [SETTINGS]\n%s", residual_settings());
@@ -19,14 +22,16 @@ int main(int argc, char** argv) {
   }
   translator = residual_open(argv[1], argc > 2 ? argv[2] : NULL);
   if (!translator) return fail();
-  while (fgets(buffer, sizeof buffer, stdin)) {
+  while (getline(&buffer, &size, stdin) >= 0) {
     residual_translations* found;
+    const char* line = buffer;
     buffer[strcspn(buffer, "\n")] = '\0';
     found = residual_translate(translator, &line, 1);
     if (!found) return fail();
     puts(residual_text(found, 0, 0));
     residual_free(found);
   }
+  free(buffer);
   residual_close(translator);
   return 0;
 }

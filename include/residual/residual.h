@@ -45,7 +45,7 @@ typedef struct residual_translations residual_translations;
 /* "0.1.0" */
 RESIDUAL_API const char* residual_version(void);
 
-/* Why the last call in this thread failed; "" if it did not. Valid until the thread's next call of
+/* Why the last call in this thread that can fail did; "" if it did not. Valid until the thread's next call of
  * a function of this file. Never null. */
 RESIDUAL_API const char* residual_error(void);
 

@@ -30,7 +30,7 @@ class Translator {
  public:
   // A model directory, bundle or run; settings like "beam=4 length_penalty=0.6".
   explicit Translator(const std::string& model, const std::string& settings = "")
-      : translator_(residual_open(model.c_str(), settings.c_str())) {
+      : translator_(residual_open(c_str(model), c_str(settings))) {
     if (!translator_) throw Error(residual_error());
   }
 
@@ -82,8 +82,14 @@ class Translator {
   static std::vector<const char*> pointers(const std::vector<std::string>& lines) {
     std::vector<const char*> out;
     out.reserve(lines.size());
-    for (const auto& line : lines) out.push_back(line.c_str());
+    for (const auto& line : lines) out.push_back(c_str(line));
     return out;
+  }
+
+  // The C functions would take what comes before a zero byte for all of it.
+  static const char* c_str(const std::string& text) {
+    if (text.find('\0') != std::string::npos) throw Error("text with a zero byte in it");
+    return text.c_str();
   }
 
   Translations run(const std::vector<std::string>& lines) const {

@@ -189,6 +189,17 @@ void complete(const Plan& plan, Cell& cell) {
   if (!plan.corpus.empty()) cell.config.data.prepared = plan.corpus;
   apply_settings<train::TrainConfig>(settings, cell.config);
   train::check(cell.config);
+  const auto& c = cell.config;
+  require(c.model.kind == model::Kind::translation, "{}: {}: only translation models are scored",
+          plan.file.string(), cell.name);
+  require(c.validate.every_updates + c.validate.every_epochs > 0,
+          "{}: {}: validates never, so that nobody could tell whether it converged; set "
+          "validate.every_epochs",
+          plan.file.string(), cell.name);
+  require(plan.evaluate.model != Choice::average ||
+              c.checkpoint.keep_epochs >= plan.evaluate.average_epochs,
+          "{}: {}: the mean of {} epochs is to be scored, but checkpoint.keep_epochs is {}",
+          plan.file.string(), cell.name, plan.evaluate.average_epochs, c.checkpoint.keep_epochs);
 }
 
 }  // namespace

@@ -121,6 +121,10 @@ TEST(Plan, MistakesAreNamed) {
                                             "[[evaluate.tests]]\nname = \"dev\"\nsource = \"a\"\n"
                                             "reference = \"b\"\n"),
               HasSubstr("dev is there twice"));
+  EXPECT_THAT(complaint("depths = 1\nset = [\"validate.every_epochs=0\"]\n", kTwoSchemes),
+              HasSubstr("validates never"));
+  EXPECT_THAT(complaint("depths = 1\nevaluate.model = \"average\"\n", kTwoSchemes),
+              HasSubstr("the mean of 10 epochs is to be scored, but checkpoint.keep_epochs is"));
   EXPECT_THAT(complaint("depths = 1\nset = \"schedule.peek=1\"\n", kTwoSchemes),
               HasSubstr("did you mean \"peak\""));
 }
