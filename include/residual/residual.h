@@ -45,8 +45,8 @@ typedef struct residual_translations residual_translations;
 /* "0.1.0" */
 RESIDUAL_API const char* residual_version(void);
 
-/* Why the last call in this thread that can fail did; "" if it did not. Valid until the thread's next call of
- * a function of this file. Never null. */
+/* Why the last call in this thread that can fail did; "" if it did not. Valid until the thread's
+ * next call of a function of this file. Never null. */
 RESIDUAL_API const char* residual_error(void);
 
 /* Opens a model directory, a one-file bundle, or a run, of which it takes the best model.
