@@ -20,6 +20,7 @@ class Chooser {
  public:
   Chooser(int64_t vocabulary, double unk_penalty)
       : vocabulary_(vocabulary), unk_penalty_(static_cast<float>(unk_penalty)) {}
+  void set_unk_penalty(double penalty) { unk_penalty_ = static_cast<float>(penalty); }
 
   // The k likeliest tokens, likeliest first; fewer if there are not so many. May overwrite the
   // logits of forbidden tokens. An Error if a logit is not a number.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/error.h"
 #include "base/parallel.h"
 
 namespace residual::decode {
@@ -12,6 +13,7 @@ namespace {
 // Rows of a step at which products run near their best; more only take memory.
 constexpr int64_t kGoodRows = 160;
 constexpr int64_t kMostSentences = 1 << 20;
+constexpr const char* kUnwanted = "the translation was given up";
 
 int threads_for(const CrewOptions& options) {
   return options.threads > 0 ? options.threads : thread_count();
@@ -70,13 +72,16 @@ bool Crew::take(const Search& search, std::vector<Job>& taken) {
   // one, because the encoder does better on many.
   const auto waiting = static_cast<int64_t>(queue_.size());
   const int64_t share = (waiting + threads() - 1) / threads();
-  const int64_t room = batch_sentences_ - search.sentences();
-  if (room < std::min(share, (batch_sentences_ + 3) / 4)) return true;
+  const int64_t beam = search_options_.beam;
+  int64_t room = batch_sentences_ * beam - search.beams();  // in rows
+  if (room < beam * std::min(share, (batch_sentences_ + 3) / 4)) return true;
   int64_t tokens = search.source_tokens();
-  while (!queue_.empty() && static_cast<int64_t>(taken.size()) < std::min(share, room)) {
-    tokens += static_cast<int64_t>(queue_.front().request.source.size());
+  while (!queue_.empty() && static_cast<int64_t>(taken.size()) < share) {
+    const Request& next = queue_.front().request;
+    tokens += static_cast<int64_t>(next.source.size());
+    room -= next.search ? next.search->beam : beam;
     const bool is_first = search.sentences() == 0 && taken.empty();
-    if (tokens > batch_tokens_ && !is_first) break;
+    if ((tokens > batch_tokens_ || room < 0) && !is_first) break;
     taken.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
@@ -92,6 +97,10 @@ void Crew::work() {
   while (take(*search, taken)) {
     std::vector<Request> requests;
     for (auto& job : taken) {
+      if (job.request.is_unwanted()) {
+        job.done({.error = std::make_exception_ptr(Error(kUnwanted))});
+        continue;
+      }
       job.request.id = next_id++;
       mine[job.request.id] = std::move(job.done);
       requests.push_back(std::move(job.request));
@@ -104,7 +113,11 @@ void Crew::work() {
       if (!requests.empty()) search->add(std::move(requests), idle_team());
       search->step(
           [&](uint64_t id, std::vector<Hypothesis> hypotheses) {
-            mine.extract(id).mapped()({.hypotheses = std::move(hypotheses)});
+            Outcome outcome = {.hypotheses = std::move(hypotheses)};
+            if (outcome.hypotheses.empty()) {
+              outcome.error = std::make_exception_ptr(Error(kUnwanted));
+            }
+            mine.extract(id).mapped()(std::move(outcome));
           },
           idle_team());
     } catch (...) {

@@ -17,8 +17,10 @@
 namespace residual::decode {
 
 struct CrewOptions {
-  int threads = 0;              // 0: thread_count()
-  int64_t batch_sentences = 0;  // that one thread works on at a time, at most; 0: by the beam
+  int threads = 0;  // 0: thread_count()
+  // That one thread works on at a time, at most; 0: by the beam. One with a wider beam than the
+  // others counts as several.
+  int64_t batch_sentences = 0;
   int64_t batch_tokens = 4096;  // of their sources
 };
 

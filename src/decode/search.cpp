@@ -44,10 +44,12 @@ void check_request(const Request& request, const model::Config& config) {
   require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
   check_ids(request.source, config.source_vocabulary, "source");
   check_ids(request.prefix, config.target_vocabulary, "prefix");
+  if (request.search) check(*request.search);
 }
 
 struct Search::Sentence {
-  Request request;
+  Request request;  // with its search
+  bool is_summarised = false;
   std::vector<Memory> memories;  // by model
   int64_t max_length = 0;
   int64_t length = 0;     // tokens decoded so far
@@ -55,6 +57,8 @@ struct Search::Sentence {
   bool is_split = false;  // the first hypothesis has become several
   std::vector<Live> live;
   std::vector<Hypothesis> finished;
+
+  const SearchOptions& options() const { return *request.search; }
 };
 
 struct Search::Candidate {
@@ -67,14 +71,18 @@ struct Search::Candidate {
 
 Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
                const SearchOptions& options)
-    : options_(options), models_(models), chooser_(models_.vocabulary(), options.unk_penalty) {
+    : options_(std::make_shared<const SearchOptions>(options)),
+      models_(models),
+      chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
-  is_summarised_ = models.size() == 1 && !options.sampling.is_on && options.no_repeat_ngram == 0 &&
-                   options.unk_penalty >= 0 &&
-                   2 * options.beam + Chooser::kSpare <= Engine::kMostBest;
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
           options.attention_layer, models_.decoder_layers());
+}
+
+bool Search::can_summarise(const SearchOptions& o) const {
+  return models_.engines().size() == 1 && !o.sampling.is_on && o.no_repeat_ngram == 0 &&
+         o.unk_penalty >= 0 && 2 * o.beam + Chooser::kSpare <= Engine::kMostBest;
 }
 
 Search::~Search() = default;
@@ -85,6 +93,12 @@ int64_t Search::source_tokens() const {
   int64_t tokens = 0;
   for (const auto& s : sentences_) tokens += static_cast<int64_t>(s.request.source.size());
   return tokens;
+}
+
+int64_t Search::beams() const {
+  int64_t beams = 0;
+  for (const auto& s : sentences_) beams += s.options().beam;
+  return beams;
 }
 
 void Search::add(std::vector<Request> requests, Team* team) {
@@ -98,21 +112,24 @@ void Search::add(std::vector<Request> requests, Team* team) {
   for (size_t i = 0; i < requests.size(); ++i) {
     Sentence& s = sentences_.emplace_back();
     s.request = std::move(requests[i]);
+    if (!s.request.search) s.request.search = options_;
+    s.is_summarised = can_summarise(s.options());
     s.memories = std::move(memories[i]);
-    s.max_length = longest_translation(s.request);
+    s.max_length = longest_translation(s);
     const int32_t root = tree_.add(HypothesisTree::kNone, kEos, 0);
-    s.live.reserve(options_.beam);
+    s.live.reserve(s.options().beam);
     s.live.push_back({root, 0});
     paths_[rows_++ * path_stride_] = root;
   }
 }
 
-int64_t Search::longest_translation(const Request& request) const {
-  const double wanted = options_.max_length_factor * static_cast<double>(request.source.size()) +
-                        options_.max_length_offset;
+int64_t Search::longest_translation(const Sentence& s) const {
+  const double wanted =
+      s.options().max_length_factor * static_cast<double>(s.request.source.size()) +
+      s.options().max_length_offset;
   const auto possible = static_cast<double>(models_.max_positions() - 1);
   return std::max(static_cast<int64_t>(std::min(wanted, possible)),
-                  static_cast<int64_t>(request.prefix.size()));
+                  static_cast<int64_t>(s.request.prefix.size()));
 }
 
 void Search::step(const Done& done, Team* team) {
@@ -154,21 +171,25 @@ void Search::decode_rows(Team* team) {
                      .slots = paths_.data(),
                      .slot_stride = path_stride_,
                      .slot_count = tree_.size()};
-  const auto layer = options_.with_attention ? static_cast<int>(options_.attention_layer) : -1;
+  const bool with_attention =
+      std::ranges::any_of(sentences_, [](const Sentence& s) { return s.options().with_attention; });
+  const int layer = with_attention ? static_cast<int>(options_->attention_layer) : -1;
   models_.decode(step, groups_, layer, team);
   while (next_path_stride_ < longest) next_path_stride_ *= 2;
-  grow(next_paths_, sentences() * options_.beam * next_path_stride_);
+  grow(next_paths_, beams() * next_path_stride_);
 }
 
 // Some sentences at a time: logits of all rows would take the most memory.
 void Search::advance_all(Team* team) {
-  const size_t most = is_summarised_ ? kSummaryRows : kLogitRows;
   for (size_t first = 0, end = 0; first < sentences_.size(); first = end) {
+    const bool is_summarised = sentences_[first].is_summarised;
+    const size_t most = is_summarised ? kSummaryRows : kLogitRows;
     size_t rows = 0;
     do {
       rows += sentences_[end++].live.size();
-    } while (end < sentences_.size() && rows + sentences_[end].live.size() <= most);
-    if (is_summarised_) {
+    } while (end < sentences_.size() && sentences_[end].is_summarised == is_summarised &&
+             rows + sentences_[end].live.size() <= most);
+    if (is_summarised) {
       summarise(std::span(sentences_).subspan(first, end - first), team);
     } else {
       models_.project(sentences_[first].first_row, static_cast<int64_t>(rows), team);
@@ -178,12 +199,15 @@ void Search::advance_all(Team* team) {
 }
 
 void Search::summarise(std::span<const Sentence> sentences, Team* team) {
-  const int64_t k = 2 * options_.beam + Chooser::kSpare;
+  const auto best_of = [](const Sentence& s) { return 2 * s.options().beam + Chooser::kSpare; };
+  int64_t room = 0;
+  for (const auto& s : sentences) room += static_cast<int64_t>(s.live.size()) * best_of(s);
+  grow(best_, room);
   first_summary_ = sentences[0].first_row;
-  grow(best_, static_cast<int64_t>(sentences.size()) * options_.beam * k);
   summaries_.clear();
   kernels::Scored* best = best_.data();
   for (const auto& s : sentences) {
+    const int64_t k = best_of(s);
     const bool is_forced = s.length < static_cast<int64_t>(s.request.prefix.size());
     const int32_t token = is_forced ? s.request.prefix[s.length] : kEos;
     for (size_t h = 0; h < s.live.size(); ++h, best += k) {
@@ -194,18 +218,22 @@ void Search::summarise(std::span<const Sentence> sentences, Team* team) {
 }
 
 // The token is that of the row's summary.
-Choice Search::given(int64_t row, int32_t token) {
-  return is_summarised_ ? chooser_.given(summaries_[row - first_summary_])
-                        : chooser_.given(models_.logits(row), token);
+Choice Search::given(const Sentence& s, int h, int32_t token) {
+  const int64_t row = s.first_row + h;
+  return s.is_summarised ? chooser_.given(summaries_[row - first_summary_])
+                         : chooser_.given(models_.logits(row), token);
 }
 
 void Search::advance(Sentence& s) {
   candidates_.clear();
-  if (s.length < static_cast<int64_t>(s.request.prefix.size())) {
+  chooser_.set_unk_penalty(s.options().unk_penalty);
+  if (s.request.is_unwanted()) {
+    s.finished.clear();
+  } else if (s.length < static_cast<int64_t>(s.request.prefix.size())) {
     follow_prefix(s);
   } else if (s.length >= s.max_length) {
     end_all(s);
-  } else if (options_.sampling.is_on) {
+  } else if (s.options().sampling.is_on) {
     sample(s);
   } else {
     search(s);
@@ -214,13 +242,13 @@ void Search::advance(Sentence& s) {
 }
 
 void Search::follow_prefix(Sentence& s) {
-  const Choice choice = given(s.first_row, s.request.prefix[s.length]);
+  const Choice choice = given(s, 0, s.request.prefix[s.length]);
   candidates_.push_back({choice.log_probability, 0, 0, 0, choice});
 }
 
 void Search::end_all(Sentence& s) {
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
-    const Choice choice = given(s.first_row + h, kEos);
+    const Choice choice = given(s, h, kEos);
     const double score = tree_[s.live[h].node].score + choice.log_probability;
     candidates_.push_back({score, h, 0, s.live[h].draw, choice});
   }
@@ -228,29 +256,29 @@ void Search::end_all(Sentence& s) {
 }
 
 void Search::sample(Sentence& s) {
-  const Random random(static_cast<uint64_t>(options_.sampling.seed), key_of(s.request.source));
+  const Random random(static_cast<uint64_t>(s.options().sampling.seed), key_of(s.request.source));
   const auto draw = [&](int h, int32_t number) {
-    const auto position = static_cast<uint64_t>(s.length * options_.beam + number);
+    const auto position = static_cast<uint64_t>(s.length * s.options().beam + number);
     // The first hypothesis stands for all draws, and drawing overwrites: a copy each.
     const float* row = models_.logits(s.first_row + h);
     drawn_.assign(row, row + models_.vocabulary());
-    const Choice choice =
-        chooser_.draw(drawn_.data(), options_.sampling, forbidden(s, h), random.uniform(position));
+    const Choice choice = chooser_.draw(drawn_.data(), s.options().sampling, forbidden(s, h),
+                                        random.uniform(position));
     candidates_.push_back(
         {tree_[s.live[h].node].score + choice.log_probability, h, 0, number, choice});
   };
   for (int h = 0; s.is_split && h < static_cast<int>(s.live.size()); ++h) draw(h, s.live[h].draw);
-  for (int32_t number = 0; !s.is_split && number < options_.beam; ++number) draw(0, number);
+  for (int32_t number = 0; !s.is_split && number < s.options().beam; ++number) draw(0, number);
   s.is_split = true;
 }
 
 void Search::search(Sentence& s) {
-  const int64_t wanted = 2 * options_.beam;
+  const int64_t wanted = 2 * s.options().beam;
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
     const double sum = tree_[s.live[h].node].score;
     const int64_t row = s.first_row + h;
     const auto choices =
-        is_summarised_
+        s.is_summarised
             ? chooser_.likeliest(summaries_[row - first_summary_], wanted, forbidden(s, h))
             : chooser_.likeliest(models_.logits(row), wanted, forbidden(s, h));
     int rank = 0;
@@ -270,10 +298,10 @@ void Search::search(Sentence& s) {
 
 std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
   forbidden_.assign({text::Vocabulary::kPad});
-  if (s.length < options_.min_length) forbidden_.push_back(kEos);
-  if (options_.forbid_unk) forbidden_.push_back(text::Vocabulary::kUnk);
+  if (s.length < s.options().min_length) forbidden_.push_back(kEos);
+  if (s.options().forbid_unk) forbidden_.push_back(text::Vocabulary::kUnk);
   // Tokens that would complete n tokens in a row which have been there before.
-  const int64_t n = options_.no_repeat_ngram;
+  const int64_t n = s.options().no_repeat_ngram;
   const int32_t* path = paths_.data() + (s.first_row + h) * path_stride_ + 1;  // after the root
   for (int64_t end = n - 1; n > 0 && end < s.length; ++end) {
     const auto same = [&](int64_t back) {
@@ -290,11 +318,11 @@ std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
 // the others, the best `beam` live on.
 void Search::select(Sentence& s) {
   for (int64_t rank = 0; rank < static_cast<int64_t>(candidates_.size()); ++rank) {
-    if (candidates_[rank].choice.token == kEos && rank < options_.beam) {
+    if (candidates_[rank].choice.token == kEos && rank < s.options().beam) {
       finish(s, candidates_[rank]);
     }
   }
-  const int64_t wanted = has_ended(s) ? 0 : options_.beam;
+  const int64_t wanted = has_ended(s) ? 0 : s.options().beam;
   std::swap(parents_, s.live);
   s.live.clear();
   for (const auto& candidate : candidates_) {
@@ -313,7 +341,7 @@ void Search::extend(Sentence& s, const Candidate& c) {
   int32_t* next = next_paths_.data() + next_rows_++ * next_path_stride_;
   std::copy_n(path, s.length + 1, next);
   next[s.length + 1] = node;
-  if (!options_.with_attention) return;
+  if (!s.options().with_attention) return;
   grow(node_attention_, tree_.size());
   const float* attention = models_.attention(s.first_row + c.hypothesis);
   node_attention_[node].assign(attention, attention + s.request.source.size());
@@ -321,12 +349,12 @@ void Search::extend(Sentence& s, const Candidate& c) {
 
 void Search::finish(Sentence& s, const Candidate& c) {
   Hypothesis h;
-  h.score = normalised(options_, c.score, s.length + 1);
-  const bool is_full = static_cast<int64_t>(s.finished.size()) == options_.beam;
-  if (is_full && (options_.stop != Stop::bound || h.score <= worst(s).score)) return;
+  h.score = normalised(s.options(), c.score, s.length + 1);
+  const bool is_full = static_cast<int64_t>(s.finished.size()) == s.options().beam;
+  if (is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score)) return;
   h.tokens.assign(s.length + 1, kEos);
   h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
-  if (options_.with_attention) {
+  if (s.options().with_attention) {
     const float* attention = models_.attention(s.first_row + c.hypothesis);
     h.attention.resize(s.length + 1);
     h.attention[s.length].assign(attention, attention + s.request.source.size());
@@ -335,7 +363,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
   for (int64_t i = s.length - 1; i >= 0; --i, node = tree_[node].parent) {
     h.tokens[i] = tree_[node].token;
     h.log_probabilities[i] = tree_[node].log_probability;
-    if (options_.with_attention) h.attention[i] = node_attention_[node];
+    if (s.options().with_attention) h.attention[i] = node_attention_[node];
   }
   if (is_full) {
     worst(s) = std::move(h);
@@ -351,13 +379,14 @@ Hypothesis& Search::worst(Sentence& s) {
 bool Search::has_ended(const Sentence& s) const {
   const auto finished = static_cast<int64_t>(s.finished.size());
   if (s.length >= s.max_length) return true;
-  if (options_.sampling.is_on || options_.stop == Stop::full) return finished == options_.beam;
-  if (finished < options_.n_best) return false;
-  if (options_.stop == Stop::first) return true;
+  if (s.options().sampling.is_on || s.options().stop == Stop::full)
+    return finished == s.options().beam;
+  if (finished < s.options().n_best) return false;
+  if (s.options().stop == Stop::first) return true;
   std::vector<double> scores;
   for (const auto& hypothesis : s.finished) scores.push_back(hypothesis.score);
-  std::ranges::nth_element(scores, scores.begin() + options_.n_best - 1, std::greater<>());
-  return scores[options_.n_best - 1] >= best_possible(s);
+  std::ranges::nth_element(scores, scores.begin() + s.options().n_best - 1, std::greater<>());
+  return scores[s.options().n_best - 1] >= best_possible(s);
 }
 
 // No descendant of a candidate that lives on can score more than this: its log-probability can
@@ -371,14 +400,14 @@ double Search::best_possible(const Sentence& s) const {
   const auto bound = [&](double term, double power) {
     return std::max(term * std::pow(shortest, power), term * std::pow(longest, power));
   };
-  return bound(best->score, -options_.length_penalty) +
-         bound(-options_.word_penalty, 1 - options_.length_penalty);
+  return bound(best->score, -s.options().length_penalty) +
+         bound(-s.options().word_penalty, 1 - s.options().length_penalty);
 }
 
-std::vector<Hypothesis> Search::take_best(Sentence& s) const {
+std::vector<Hypothesis> Search::take_best(Sentence& s) {
   std::ranges::stable_sort(s.finished, std::greater<>(), &Hypothesis::score);
-  if (static_cast<int64_t>(s.finished.size()) > options_.n_best) {
-    s.finished.resize(options_.n_best);
+  if (static_cast<int64_t>(s.finished.size()) > s.options().n_best) {
+    s.finished.resize(s.options().n_best);
   }
   return std::move(s.finished);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,10 +19,16 @@ struct Request {
   uint64_t id = 0;              // given back with the result
   std::vector<int32_t> source;  // ends in </s>
   std::vector<int32_t> prefix;  // tokens that every translation begins with
+  // Its own search instead of everybody's, except for attention_layer.
+  std::shared_ptr<const SearchOptions> search;
+  // Once true, nobody wants the result any more: it ends without one.
+  std::shared_ptr<const std::atomic<bool>> unwanted;
+
+  bool is_unwanted() const { return unwanted && *unwanted; }
 };
 
 // Fails unless a model of this configuration can translate it: no side is too long, the source is
-// not empty, all ids exist.
+// not empty, all ids exist, its search is one.
 void check_request(const Request& request, const model::Config& config);
 
 struct Hypothesis {
@@ -31,7 +38,7 @@ struct Hypothesis {
   double score = 0;
 };
 
-// Finished hypotheses, best first; at most n_best.
+// Finished hypotheses, best first; at most n_best, and none if they became unwanted.
 using Done = std::function<void(uint64_t id, std::vector<Hypothesis> hypotheses)>;
 
 // Beam search (or sampling) for any number of sentences at once, in one thread. Sentences may come
@@ -49,6 +56,7 @@ class Search {
 
   int64_t sentences() const;
   int64_t source_tokens() const;  // of the live sentences
+  int64_t beams() const;          // of the live sentences: rows that a step may have
 
  private:
   struct Sentence;
@@ -58,12 +66,13 @@ class Search {
     int32_t draw;  // which of the independent draws, when sampling
   };
 
-  int64_t longest_translation(const Request& request) const;
+  bool can_summarise(const SearchOptions& options) const;
+  int64_t longest_translation(const Sentence& sentence) const;
   void decode_rows(Team* team);
   void advance_all(Team* team);
   void summarise(std::span<const Sentence> sentences, Team* team);
   void advance(Sentence& sentence);
-  Choice given(int64_t row, int32_t token);
+  Choice given(const Sentence& sentence, int row, int32_t token);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);
   void end_all(Sentence& sentence);
@@ -76,9 +85,9 @@ class Search {
   static Hypothesis& worst(Sentence& sentence);  // of those that have ended
   bool has_ended(const Sentence& sentence) const;
   double best_possible(const Sentence& sentence) const;
-  std::vector<Hypothesis> take_best(Sentence& sentence) const;
+  static std::vector<Hypothesis> take_best(Sentence& sentence);
 
-  SearchOptions options_;
+  std::shared_ptr<const SearchOptions> options_;  // of sentences that have none of their own
   Ensemble models_;
   Chooser chooser_;
   HypothesisTree tree_;
@@ -93,7 +102,6 @@ class Search {
   std::vector<Ensemble::Sentence> groups_;
 
   // Either summaries of some rows of logits, from first_summary_ on, or whole ones in models_.
-  bool is_summarised_;
   std::vector<kernels::RowSummary> summaries_;
   std::vector<kernels::Scored> best_;  // of the summaries
   int64_t first_summary_ = 0;

@@ -80,19 +80,25 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
     require(same, "{} and {} have different vocabularies; only models with one can decide together",
             first.path().string(), other->path().string());
   }
+  tools.model = models[0];
+  tools.pieces = options.pieces;
   if (options.pieces && first.description().directions.empty()) return tools;
-  const model::Direction& direction = first.direction(options.source, options.target);
+  return tools.towards(options.source, options.target);
+}
+
+TextTools TextTools::towards(const std::string& source, const std::string& target) const {
+  TextTools tools = *this;
+  const model::Direction& direction = model->direction(source, target);
   tools.source_tag = direction.source_tag;
-  require(
-      tools.source_tag.empty() || tools.source_vocabulary->id(tools.source_tag) != Vocabulary::kUnk,
-      "{}: {}, which goes before each source sentence, is not in the vocabulary",
-      first.path().string(), tools.source_tag);
-  if (options.pieces) return tools;
-  const text::Segmenter source = first.segmenter(direction.source);
-  const text::Segmenter target = first.segmenter(direction.target);
-  tools.to_source_pieces = [source] { return source.to_pieces(); };
-  tools.to_target_pieces = [target] { return target.to_pieces(); };
-  tools.to_text = [target] { return target.to_text(); };
+  require(tools.source_tag.empty() || source_vocabulary->id(tools.source_tag) != Vocabulary::kUnk,
+          "{}: {}, which goes before each source sentence, is not in the vocabulary",
+          model->path().string(), tools.source_tag);
+  if (pieces) return tools;
+  const text::Segmenter from = model->segmenter(direction.source);
+  const text::Segmenter to = model->segmenter(direction.target);
+  tools.to_source_pieces = [from] { return from.to_pieces(); };
+  tools.to_target_pieces = [to] { return to.to_pieces(); };
+  tools.to_text = [to] { return to.to_text(); };
   return tools;
 }
 
@@ -109,22 +115,23 @@ struct Translator::Line {
 // Text to tokens, for one thread.
 class Translator::Reader {
  public:
-  explicit Reader(const Translator& translator)
+  Reader(const Translator& translator, const TextTools& tools)
       : t_(translator),
-        to_source_(made(translator.tools_.to_source_pieces)),
-        to_target_(made(translator.tools_.to_target_pieces)) {}
+        tools_(tools),
+        to_source_(made(tools.to_source_pieces)),
+        to_target_(made(tools.to_target_pieces)) {}
 
   std::vector<int32_t> source(std::string_view text) {
     std::vector<int32_t> ids;
-    if (!t_.tools_.source_tag.empty()) {
-      ids.push_back(t_.tools_.source_vocabulary->id(t_.tools_.source_tag));
+    if (!tools_.source_tag.empty()) {
+      ids.push_back(tools_.source_vocabulary->id(tools_.source_tag));
     }
-    encode(text, to_source_, *t_.tools_.source_vocabulary, ids);
+    encode(text, to_source_, *tools_.source_vocabulary, ids);
     return ids;
   }
   std::vector<int32_t> target(std::string_view text) {
     std::vector<int32_t> ids;
-    encode(text, to_target_, *t_.tools_.target_vocabulary, ids);
+    encode(text, to_target_, *tools_.target_vocabulary, ids);
     return ids;
   }
 
@@ -133,7 +140,7 @@ class Translator::Reader {
     check_words(given.prefix, "prefix of line", number);
     auto line = std::make_shared<Line>();
     line->number = number;
-    const size_t empty = t_.tools_.source_tag.empty() ? 1 : 2;
+    const size_t empty = tools_.source_tag.empty() ? 1 : 2;
     std::vector<int32_t> whole = source(given.text);
     if (whole.size() == empty) return line;
     if (fits(whole)) {
@@ -176,6 +183,7 @@ class Translator::Reader {
   }
 
   const Translator& t_;
+  const TextTools& tools_;
   text::LineTransform to_source_, to_target_;
   std::string pieces_;
 };
@@ -183,15 +191,15 @@ class Translator::Reader {
 // Tokens to text, for one thread.
 class Translator::Writer {
  public:
-  explicit Writer(const Translator& translator)
-      : t_(translator), to_text_(made(translator.tools_.to_text)) {}
+  Writer(const TextTools& tools, const SearchOptions& search)
+      : tools_(tools), search_(search), to_text_(made(tools.to_text)) {}
 
   Translation translation(Line& line) {
     Translation made;
-    size_t count = line.parts.empty() ? 1 : static_cast<size_t>(t_.options_.search.n_best);
+    size_t count = line.parts.empty() ? 1 : static_cast<size_t>(search_.n_best);
     for (const auto& part : line.parts) {
       const auto pieces =
-          symbols(std::span(part).first(part.size() - 1), *t_.tools_.source_vocabulary);
+          symbols(std::span(part).first(part.size() - 1), *tools_.source_vocabulary);
       made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
     }
     for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
@@ -224,19 +232,19 @@ class Translator::Writer {
     if (line.parts.size() > 1) {
       const double sum =
           std::accumulate(all.log_probabilities.begin(), all.log_probabilities.end(), 0.0);
-      all.score =
-          normalised(t_.options_.search, sum, static_cast<int64_t>(all.log_probabilities.size()));
+      all.score = normalised(search_, sum, static_cast<int64_t>(all.log_probabilities.size()));
     }
-    all.pieces = symbols(all.tokens, *t_.tools_.target_vocabulary);
+    all.pieces = symbols(all.tokens, *tools_.target_vocabulary);
     return all;
   }
 
   void append_text(std::span<const int32_t> tokens, std::string& text) {
     if (!text.empty()) text += ' ';
-    to_text_(t_.tools_.target_vocabulary->decode(tokens), text);
+    to_text_(tools_.target_vocabulary->decode(tokens), text);
   }
 
-  const Translator& t_;
+  const TextTools& tools_;
+  const SearchOptions& search_;
   text::LineTransform to_text_;
 };
 
@@ -318,14 +326,17 @@ Translator::~Translator() = default;
 void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor) {
   auto line = std::make_shared<Line>();
   try {
-    Reader reader(*this);
+    const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
+    Reader reader(*this, tools);
     for (uint64_t number = 1;; ++number) {
       const std::optional<SourceLine> given = stream.next();
       if (!given) break;
       line = reader.line(*given, number);
       if (!conveyor->push(line)) break;
       for (size_t p = 0; p < line->parts.size(); ++p) {
-        Request request = {.source = line->parts[p]};
+        Request request = {.source = line->parts[p],
+                           .search = stream.terms.search,
+                           .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;
         const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));
@@ -351,7 +362,8 @@ void Translator::translate(const Stream& stream) {
   const auto conveyor = std::make_shared<Conveyor>(static_cast<size_t>(ahead));
   std::thread reader([&] { read(stream, conveyor); });
   try {
-    Writer writer(*this);
+    Writer writer(stream.terms.tools ? *stream.terms.tools : tools_,
+                  stream.terms.search ? *stream.terms.search : options_.search);
     while (const auto line = conveyor->pop()) {
       if (line->error) std::rethrow_exception(line->error);
       for (const auto& outcome : line->outcomes) {
@@ -388,7 +400,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
   constexpr int64_t kPairs = 32;  // that go through the decoder together
   std::vector<ScoredLine> scored(sources.size());
   parallel_for(static_cast<int64_t>(sources.size()), kPairs, [&](int64_t begin, int64_t end) {
-    Reader reader(*this);
+    Reader reader(*this, tools_);
     std::vector<Pair> pairs;
     for (int64_t i = begin; i < end; ++i) {
       for (const auto* text : {&sources[i], &targets[i]}) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,7 +36,12 @@ struct TextTools {
   std::shared_ptr<const text::Vocabulary> source_vocabulary, target_vocabulary;  // one, or two
   // Make a function for one thread; none: text is pieces already.
   std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
-  std::string source_tag;  // symbol before each source, if any
+  std::string source_tag;                         // symbol before each source, if any
+  std::shared_ptr<const model::Directory> model;  // that they are of; null: one in memory
+  bool pieces = false;                            // text is pieces already
+
+  // Those of another direction of the model, whose languages may be empty if there is no choice.
+  TextTools towards(const std::string& source, const std::string& target) const;
 
   // Fails unless all models have the same vocabularies; the first one's segmentation is taken.
   static TextTools of(std::span<const std::shared_ptr<const model::Directory>> models,
@@ -81,10 +87,17 @@ class Translator {
              const TranslatorOptions& options);
   ~Translator();
 
+  // What a call may have of its own.
+  struct Terms {
+    std::shared_ptr<const SearchOptions> search;        // null: the translator's
+    std::shared_ptr<const TextTools> tools;             // null: the translator's
+    std::shared_ptr<const std::atomic<bool>> unwanted;  // once true, the call fails soon
+  };
   struct Stream {
     std::function<std::optional<SourceLine>()> next;  // in a thread of its own; nothing: the end
     std::function<void(Translation)> deliver;         // in the calling thread, in order
     std::function<void()> stop = [] {};  // must make a waiting next() return, after an error
+    Terms terms = {};
   };
   // Delivers each line as soon as it and those before it are done, while next() waits for more.
   // Memory is bounded. Errors name the line, from 1, after all before it were delivered.
@@ -96,6 +109,8 @@ class Translator {
                                 std::span<const std::string> targets, uint64_t first = 1) const;
 
   const model::Config& config() const { return models_[0]->config(); }
+  const TextTools& tools() const { return tools_; }
+  const TranslatorOptions& options() const { return options_; }
 
  private:
   class Reader;

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <set>
 
@@ -130,35 +132,85 @@ TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
 }
 
 // The promise that a translation does not depend on its company: random batches, sentences that
-// come in the middle of others' search, crews of several sizes.
-TEST(Search, GivesTheSameBitsInAnyCompany) {
-  for (const auto& model : models_of_each_kind()) {
-    const SearchOptions options = {.beam = 3, .n_best = 3, .with_attention = true};
-    const auto requests = random_requests(24);
-    std::vector<std::vector<Hypothesis>> alone;
-    for (const auto& request : requests) {
-      alone.push_back(search_with(options, {request}, model)[0]);
-    }
-    for (uint64_t round = 0; round < 6; ++round) {
-      std::vector<size_t> order(requests.size());
-      std::iota(order.begin(), order.end(), 0);
-      Random(round).shuffle(std::span(order));
-      Search search({model}, options);
-      size_t next = 0, ended = 0;
-      for (uint64_t step = 0; ended < requests.size(); ++step) {
-        std::vector<Request> batch;
-        for (auto n = Random(round, 1).below(step, 4); n > 0 && next < order.size(); --n) {
-          batch.push_back(requests[order[next]]);
-          batch.back().id = order[next++];
-        }
-        if (!batch.empty()) search.add(std::move(batch));
-        search.step([&](uint64_t id, const std::vector<Hypothesis>& got) {
-          EXPECT_TRUE(same(got, alone[id])) << id;
-          ++ended;
-        });
+// come in the middle of others' search.
+void expect_the_same_in_any_company(const std::shared_ptr<const Weights>& model,
+                                    const SearchOptions& options,
+                                    const std::vector<Request>& requests) {
+  std::vector<std::vector<Hypothesis>> alone;
+  for (const auto& request : requests) {
+    const SearchOptions& own = request.search ? *request.search : options;
+    alone.push_back(
+        search_with(own, {{.source = request.source, .prefix = request.prefix}}, model)[0]);
+  }
+  for (uint64_t round = 0; round < 6; ++round) {
+    std::vector<size_t> order(requests.size());
+    std::iota(order.begin(), order.end(), 0);
+    Random(round).shuffle(std::span(order));
+    Search search({model}, options);
+    size_t next = 0, ended = 0;
+    for (uint64_t step = 0; ended < requests.size(); ++step) {
+      std::vector<Request> batch;
+      for (auto n = Random(round, 1).below(step, 4); n > 0 && next < order.size(); --n) {
+        batch.push_back(requests[order[next]]);
+        batch.back().id = order[next++];
       }
+      if (!batch.empty()) search.add(std::move(batch));
+      search.step([&](uint64_t id, const std::vector<Hypothesis>& got) {
+        EXPECT_TRUE(same(got, alone[id])) << id;
+        ++ended;
+      });
     }
   }
+}
+
+TEST(Search, GivesTheSameBitsInAnyCompany) {
+  for (const auto& model : models_of_each_kind()) {
+    expect_the_same_in_any_company(model, {.beam = 3, .n_best = 3, .with_attention = true},
+                                   random_requests(24));
+  }
+}
+
+TEST(Search, GivesEachSentenceItsOwnSearchInAnyCompany) {
+  const std::vector<SearchOptions> searches = {
+      {.beam = 1},
+      {.beam = 6, .n_best = 4, .length_penalty = 0.3, .min_length = 4},
+      {.beam = 2, .n_best = 2, .no_repeat_ngram = 2, .with_attention = true},
+      {.beam = 4, .n_best = 3, .sampling = {.is_on = true, .temperature = 0.7, .seed = 5}},
+      {.beam = 3, .max_length_factor = 0, .max_length_offset = 5, .stop = Stop::first},
+      {.beam = 5, .n_best = 5, .unk_penalty = -3},
+      {.beam = 30, .n_best = 20, .stop = Stop::bound, .unk_penalty = 2}};
+  for (const auto& model : models_of_each_kind()) {
+    auto requests = random_requests(24);
+    requests[5].prefix = requests[6].prefix = {8, 9, 10};
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const size_t own = i % (searches.size() + 1);
+      if (own < searches.size()) {
+        requests[i].search = std::make_shared<const SearchOptions>(searches[own]);
+      }
+    }
+    expect_the_same_in_any_company(model, {.beam = 3, .n_best = 3}, requests);
+  }
+}
+
+TEST(Search, DropsWhatIsNoLongerWanted) {
+  auto requests = random_requests(6);
+  const auto all = search_with({.n_best = 5}, requests);
+  const auto unwanted = std::make_shared<std::atomic<bool>>(false);
+  for (size_t i = 0; i < requests.size(); ++i) requests[i].id = i;
+  requests[1].unwanted = requests[4].unwanted = unwanted;
+  Search search({small_model()}, {.n_best = 5});
+  search.add(requests);
+  size_t ended = 0;
+  const auto check = [&](uint64_t id, const std::vector<Hypothesis>& got) {
+    EXPECT_TRUE(requests[id].unwanted ? got.empty() : same(got, all[id])) << id;
+    ++ended;
+  };
+  search.step(check);
+  *unwanted = true;
+  search.step(check);
+  EXPECT_EQ(ended, 2U);
+  while (search.sentences() > 0) search.step(check);
+  EXPECT_EQ(ended, 6U);
 }
 
 TEST(Crew, GivesTheSameBitsWhateverItsThreadsAndBatches) {
@@ -195,6 +247,43 @@ TEST(Crew, ReportsWhatCannotBeTranslated) {
   EXPECT_THROW(crew.submit({.source = {-1, 2}}, ignore), Error);
   EXPECT_THROW(crew.submit({.source = random_sentence(1, 64)}, ignore), Error);
   EXPECT_THROW(crew.submit({.source = {5, 2}, .prefix = {2}}, ignore), Error);
+  const auto wide = std::make_shared<const SearchOptions>(SearchOptions{.beam = 1000});
+  EXPECT_THROW(crew.submit({.source = {5, 2}, .search = wide}, ignore), Error);
+}
+
+TEST(Crew, FailsWhatIsNoLongerWantedAndOnlyThat) {
+  const auto unwanted = std::make_shared<const std::atomic<bool>>(true);
+  Crew crew({small_model()}, {}, {.threads = 2});
+  auto requests = random_requests(20);
+  std::atomic<size_t> missing = requests.size();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const bool is_wanted = i % 3 != 0;
+    if (!is_wanted) requests[i].unwanted = unwanted;
+    crew.submit(requests[i], [&, is_wanted](const Crew::Outcome& outcome) {
+      EXPECT_EQ(outcome.error == nullptr, is_wanted);
+      if (--missing == 0) missing.notify_all();
+    });
+  }
+  for (size_t left = missing; left > 0; left = missing) missing.wait(left);
+}
+
+TEST(Crew, TakesBeamsOfAnyWidthTogether) {
+  const auto model = small_model();
+  auto requests = random_requests(30);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto beam = static_cast<int64_t>(1 + i * 7 % 62);
+    requests[i].search = std::make_shared<const SearchOptions>(SearchOptions{.beam = beam});
+  }
+  Crew crew({model}, {.beam = 2}, {.threads = 2, .batch_sentences = 3});
+  std::atomic<size_t> missing = requests.size();
+  for (const auto& request : requests) {
+    const auto alone = search_with(*request.search, {{.source = request.source}}, model)[0];
+    crew.submit(request, [&, alone](const Crew::Outcome& outcome) {
+      EXPECT_TRUE(same(outcome.hypotheses, alone));
+      if (--missing == 0) missing.notify_all();
+    });
+  }
+  for (size_t left = missing; left > 0; left = missing) missing.wait(left);
 }
 
 TEST(Crew, ReportsAModelThatGivesNoNumbers) {

@@ -92,6 +92,45 @@ TEST(Translator, DeliversALineWhileTheNextIsNotThereYet) {
   EXPECT_EQ(delivered, 3);
 }
 
+// The lines' translations on terms of their own.
+std::vector<Translation> translate_on(Translator& translator, const Translator::Terms& terms,
+                                      const std::vector<std::string>& lines) {
+  std::vector<Translation> all;
+  size_t at = 0;
+  translator.translate({.next = [&]() -> std::optional<SourceLine> {
+                          if (at == lines.size()) return std::nullopt;
+                          return SourceLine{lines[at++], ""};
+                        },
+                        .deliver = [&](Translation t) { all.push_back(std::move(t)); },
+                        .terms = terms});
+  return all;
+}
+
+TEST(Translator, GivesACallItsOwnSearch) {
+  const SearchOptions own = {.beam = 7, .n_best = 6, .length_penalty = 0};
+  const std::vector<std::string> lines = {"w1 w2 w3", words(4, 90)};
+  auto general = word_translator(), special = word_translator({.search = own});
+  const auto got =
+      translate_on(general, {.search = std::make_shared<const SearchOptions>(own)}, lines);
+  const auto wanted = special.translate(lines);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    ASSERT_THAT(got[i].outputs, SizeIs(6));
+    for (size_t rank = 0; rank < 6; ++rank) {
+      EXPECT_EQ(got[i].outputs[rank].text, wanted[i].outputs[rank].text);
+      EXPECT_EQ(got[i].outputs[rank].score, wanted[i].outputs[rank].score);
+    }
+  }
+}
+
+TEST(Translator, FailsACallThatIsUnwanted) {
+  auto translator = word_translator();
+  const std::vector<std::string> lines = {"w1 w2 w3"};
+  EXPECT_THROW(
+      translate_on(translator, {.unwanted = std::make_shared<std::atomic<bool>>(true)}, lines),
+      Error);
+  EXPECT_THAT(translator.translate(lines), SizeIs(1));
+}
+
 TEST(Translator, EndsWhenDeliveryFails) {
   bool is_stopped = false;
   Translator::Stream stream = {.next =
