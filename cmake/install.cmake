@@ -1,6 +1,7 @@
 # What `cmake --install` puts where, by component:
 #   residual          the command without LibTorch, recipes, manual pages, completions
 #   residual-train    the program that trains and probes
+#   residual-serve    the program that serves
 #   libresidual       the shared library
 #   libresidual-dev   its headers and descriptions for CMake and pkg-config
 include(CMakePackageConfigHelpers)
@@ -26,6 +27,9 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT residual
 
 if(RESIDUAL_TRAIN)
   install(TARGETS residual-train COMPONENT residual-train)
+endif()
+if(RESIDUAL_SERVE)
+  install(TARGETS residual-serve COMPONENT residual-serve)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/residual)

@@ -6,6 +6,9 @@ set(components residual libresidual libresidual-dev)
 if(RESIDUAL_TRAIN)
   list(APPEND components residual-train)
 endif()
+if(RESIDUAL_SERVE)
+  list(APPEND components residual-serve)
+endif()
 set(release 1)
 
 # The author of the source tree's last commit answers for packages of it.
@@ -71,10 +74,14 @@ residual connections, and with the residual schemes they are compared with.")
 residual_package(
   residual residual text "Transformer translation with dual residual connections"
   "${about}\n.\nThis package has the command: preparing text, translating, scoring and\ninspecting models. It needs no LibTorch."
-  RECOMMENDS "curl, ca-certificates, xz-utils" SUGGESTS "residual-train")
+  RECOMMENDS "curl, ca-certificates, xz-utils" SUGGESTS "residual-train, residual-serve")
 residual_package(
   residual-train residual-train science "Transformer translation with dual residuals: training"
   "${about}\n.\nThis package has the program that the commands train and probe run. It\nneeds LibTorch."
+  DEPENDS "residual ${same_version}")
+residual_package(
+  residual-serve residual-serve net "Transformer translation with dual residuals: server"
+  "${about}\n.\nThis package has the program that the command serve runs: translations over\nHTTP."
   DEPENDS "residual ${same_version}")
 residual_package(
   libresidual libresidual0 libs "Transformer translation with dual residuals: library"

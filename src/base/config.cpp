@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "base/config_json.h"
 #include "base/error.h"
 #include "base/suggest.h"
 
@@ -67,7 +69,8 @@ std::string_view type_name(const toml::node& node) {
 // Fills the struct from a parsed document. Keys that no field asked for are unknown.
 class Reader : public ConfigVisitor {
  public:
-  // `raw`: the text of a --set value, which a string key takes as it stands.
+  // `name` stands before errors, with the line; neither if it is empty. `raw`: the text of a --set
+  // value, which a string key takes as it stands.
   Reader(const toml::table& root, std::string name, const std::string* raw = nullptr)
       : name_(std::move(name)), raw_(raw), table_(&root) {}
 
@@ -156,6 +159,7 @@ class Reader : public ConfigVisitor {
   }
 
   std::string where(const toml::source_region& source) const {
+    if (name_.empty()) return "";
     return raw_ ? name_ + ": " : fmt::format("{}:{}: ", name_, source.begin.line);
   }
   std::string where(const toml::node& node) const { return where(node.source()); }
@@ -312,6 +316,43 @@ toml::table parse(std::string_view text, const std::string& name) {
   }
 }
 
+// JSON as TOML has it. `key` is the value's own, or that of the list it is in.
+toml::table table_of(const nlohmann::json& object, int depth);
+toml::array array_of(const std::string& key, const nlohmann::json& list, int depth);
+
+// Calls use() with the value.
+template <class Use>
+void as_toml(const std::string& key, const nlohmann::json& value, int depth, const Use& use) {
+  constexpr int kDeepest = 8;  // whoever nests deeper wants to see the stack end
+  require(depth < kDeepest, "{}: nested too deeply", key);
+  require(!value.is_null(), "{}: must not be null; leave it out", key);
+  if (value.is_object()) return use(table_of(value, depth + 1));
+  if (value.is_array()) return use(array_of(key, value, depth + 1));
+  if (value.is_string()) return use(value.get<std::string>());
+  if (value.is_boolean()) return use(value.get<bool>());
+  if (value.is_number_float()) return use(value.get<double>());
+  require(!value.is_number_unsigned() ||
+              value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
+          "{}: {} is too large", key, value.get<uint64_t>());
+  use(value.get<int64_t>());
+}
+
+toml::array array_of(const std::string& key, const nlohmann::json& list, int depth) {
+  toml::array array;
+  for (const auto& item : list) {
+    as_toml(key, item, depth, [&](auto&& made) { array.push_back(std::move(made)); });
+  }
+  return array;
+}
+
+toml::table table_of(const nlohmann::json& object, int depth) {
+  toml::table table;
+  for (const auto& [key, value] : object.items()) {
+    as_toml(key, value, depth, [&](auto&& made) { table.insert(key, std::move(made)); });
+  }
+  return table;
+}
+
 // Takes the key `extends` out of the document.
 std::vector<std::string> take_bases(toml::table& root, const std::string& name) {
   std::vector<std::string> bases;
@@ -352,6 +393,11 @@ void read_layers(const std::vector<fs::path>& open, const ConfigFields& all_fiel
 
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields) {
   Reader(parse(text, name), name).read(all_fields);
+}
+
+void read_json(const nlohmann::json& object, const ConfigFields& all_fields) {
+  require(object.is_object(), "expected a JSON object, got {}", object.type_name());
+  Reader(table_of(object, 0), "").read(all_fields);
 }
 
 void read_layered_toml(const fs::path& file, const ConfigFields& all_fields) {

@@ -36,6 +36,10 @@ void write_result(const fs::path& output, std::string_view content);
 // among what was installed with the program, so that "recipes/debian.toml" works anywhere.
 std::string installed_recipe(const std::string& path);
 
+// Becomes another program of ours, with the same arguments: one that needs libraries which this one
+// is better without. Returns only by throwing, with `remedy` if there is no such program.
+[[noreturn]] void run_beside(const std::string& program, const std::string& remedy, char** argv);
+
 // The script by which "bash", "zsh" or "fish" completes command lines.
 std::string completion_script(const CLI::App& root, const std::string& shell);
 

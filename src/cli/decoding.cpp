@@ -1,6 +1,5 @@
 #include "cli/decoding.h"
 
-#include <cmath>
 #include <map>
 #include <span>
 
@@ -152,18 +151,6 @@ std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
   return std::make_unique<decode::Translator>(
       std::vector{decode::copy_weights(config, values, o.translator.precision)},
       decode::TextTools::of(directories, o.translator), o.translator);
-}
-
-std::string json_line(const nlohmann::ordered_json& object) {
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-double rounded(double x) { return std::round(x * 1e6) / 1e6; }
-
-nlohmann::ordered_json rounded(const std::vector<float>& values) {
-  auto out = nlohmann::ordered_json::array();
-  for (const float x : values) out.push_back(rounded(static_cast<double>(x)));
-  return out;
 }
 
 }  // namespace residual::cli

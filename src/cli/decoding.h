@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +25,6 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& options);
 void check_search(const decode::SearchOptions& options);
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
-
-// An object on a line of its own. Bytes that are not UTF-8 become U+FFFD.
-std::string json_line(const nlohmann::ordered_json& object);
-// To six decimals, which is what float32 sums are good for.
-double rounded(double x);
-nlohmann::ordered_json rounded(const std::vector<float>& values);
 
 // An option that takes one of several names, each standing for a value.
 template <class Value>

@@ -1,12 +1,20 @@
-// residual: the command. What needs LibTorch is run by residual-train.
+// residual: the command. What needs LibTorch is run by residual-train, HTTP by residual-serve.
 
 #include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/program.h"
+#include "cli/serve.h"
 #include "cli/train.h"
 
 namespace residual::cli {
 namespace {
+
+constexpr const char* kGetTrain =
+    "Translating needs no LibTorch, but training does: install the package residual-train, or "
+    "libtorch-dev and build with -DRESIDUAL_TRAIN=ON";
+constexpr const char* kGetServe =
+    "Install the package residual-serve, or libcpp-httplib-dev and prometheus-cpp-dev and build "
+    "with -DRESIDUAL_SERVE=ON";
 
 void add_commands(CLI::App& root, char** argv) {
   add_fetch(root);
@@ -25,12 +33,13 @@ void add_commands(CLI::App& root, char** argv) {
   add_average(root);
   add_info(root);
   add_verify(root);
-  add_train(root, [argv](const TrainCommand&) { run_residual_train(argv); });
-  add_probe(root, [argv](const ProbeCommand&) { run_residual_train(argv); });
+  add_train(root, [argv](const TrainCommand&) { run_beside("residual-train", kGetTrain, argv); });
+  add_probe(root, [argv](const ProbeCommand&) { run_beside("residual-train", kGetTrain, argv); });
   add_study(root);
   add_translate(root);
   add_evaluate(root);
   add_score_pairs(root);
+  add_serve(root, [argv](const ServeCommand&) { run_beside("residual-serve", kGetServe, argv); });
   add_doctor(root);
   add_completions(root);
   add_share(root);

@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
+#include "decode/json.h"
 
 namespace residual::cli {
 namespace {
@@ -57,13 +58,14 @@ std::string format(const ScoredLine& line, uint64_t number, const Options& o) {
     if (o.per_token) text += fmt::format("\t{:.4f}", fmt::join(line.log_probabilities, " "));
     return text + "\n";
   }
-  ordered_json object = {
-      {"line", number}, {"log_probability", rounded(line.sum)}, {"per_token", rounded(mean(line))}};
+  ordered_json object = {{"line", number},
+                         {"log_probability", decode::rounded(line.sum)},
+                         {"per_token", decode::rounded(mean(line))}};
   if (o.per_token) {
     object["pieces"] = line.pieces;
-    object["log_probabilities"] = rounded(line.log_probabilities);
+    object["log_probabilities"] = decode::rounded(line.log_probabilities);
   }
-  return json_line(object);
+  return decode::dump(object) + '\n';
 }
 
 void run(const Options& o) {

@@ -27,7 +27,4 @@ train::TrainConfig read_recipe(const TrainCommand& command);
 // The command's options; `run` is called for what needs LibTorch. --explain and --check do not.
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> run);
 
-// Becomes residual-train with the same arguments. Returns only by throwing.
-[[noreturn]] void run_residual_train(char** argv);
-
 }  // namespace residual::cli

@@ -14,13 +14,13 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
+#include "decode/json.h"
 
 namespace residual::cli {
 namespace {
 
 using decode::Output;
 using decode::Translation;
-using nlohmann::ordered_json;
 
 struct Options {
   ModelOptions model;
@@ -79,10 +79,6 @@ class Input {
   std::optional<Progress> progress_;
 };
 
-double sum(const Output& output) {
-  return std::accumulate(output.log_probabilities.begin(), output.log_probabilities.end(), 0.0);
-}
-
 // For each piece the source piece it attends to most, as "source-target" counted from 0; a piece
 // that attends to </s> more than to any is left out.
 std::string alignment(const Output& output) {
@@ -98,19 +94,9 @@ std::string alignment(const Output& output) {
 }
 
 std::string format_json(const Translation& translation, uint64_t line, const Options& o) {
-  ordered_json all = ordered_json::array();
-  for (const Output& output : translation.outputs) {
-    ordered_json one = {{"text", output.text},
-                        {"score", rounded(output.score)},
-                        {"log_probability", rounded(sum(output))},
-                        {"pieces", output.pieces},
-                        {"log_probabilities", rounded(output.log_probabilities)}};
-    if (o.model.translator.search.with_attention) one["attention"] = ordered_json::array();
-    for (const auto& row : output.attention) one["attention"].push_back(rounded(row));
-    all.push_back(std::move(one));
-  }
-  return json_line(
-      {{"line", line}, {"source_pieces", translation.source_pieces}, {"translations", all}});
+  nlohmann::ordered_json object = {{"line", line}};
+  object.update(decode::to_json(translation, o.model.translator.search.with_attention));
+  return decode::dump(object) + '\n';
 }
 
 // "text", or as Moses and Marian list n-best: "0 ||| text ||| F0= sum ||| score".
@@ -120,7 +106,8 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
     if (o.n_best) text += fmt::format("{} ||| ", line - 1);
     text += output.text;
     if (o.model.translator.search.with_attention) text += " ||| " + alignment(output);
-    if (o.n_best) text += fmt::format(" ||| F0= {:.4f} ||| {:.4f}", sum(output), output.score);
+    if (o.n_best)
+      text += fmt::format(" ||| F0= {:.4f} ||| {:.4f}", output.log_probability(), output.score);
     text += '\n';
   }
   return text;

@@ -65,6 +65,10 @@ void check_words(std::string_view text, const char* what, uint64_t number) {
 
 }  // namespace
 
+double Output::log_probability() const {
+  return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
+}
+
 TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
                         const TranslatorOptions& options) {
   const model::Directory& first = *models[0];
@@ -82,7 +86,10 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
   }
   tools.model = models[0];
   tools.pieces = options.pieces;
-  if (options.pieces && first.description().directions.empty()) return tools;
+  const auto& directions = first.description().directions;
+  const bool is_open = options.any_direction && directions.size() > 1 && options.source.empty() &&
+                       options.target.empty();
+  if (is_open || (options.pieces && directions.empty())) return tools;
   return tools.towards(options.source, options.target);
 }
 
@@ -323,6 +330,10 @@ Translator::Translator(const std::vector<fs::path>& models, const TranslatorOpti
 
 Translator::~Translator() = default;
 
+void Translator::pack() const {
+  for (const auto& model : models_) model->pack();
+}
+
 void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor) {
   auto line = std::make_shared<Line>();
   try {
@@ -396,7 +407,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
                                           uint64_t first) const {
   require(sources.size() == targets.size(), "there are {} source lines, but {} target lines",
           sources.size(), targets.size());
-  for (const auto& model : models_) model->pack();
+  pack();
   constexpr int64_t kPairs = 32;  // that go through the decoder together
   std::vector<ScoredLine> scored(sources.size());
   parallel_for(static_cast<int64_t>(sources.size()), kPairs, [&](int64_t begin, int64_t end) {

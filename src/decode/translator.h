@@ -27,6 +27,7 @@ struct TranslatorOptions {
   CrewOptions crew;
   Precision precision = Precision::float32;
   std::string source, target;  // languages; empty if the model leaves no choice
+  bool any_direction = false;  // or if every call says which, in its Terms
   bool pieces = false;         // lines are pieces between spaces, and so are translations
   LongLines long_lines = LongLines::split;
 };
@@ -61,6 +62,8 @@ struct Output {
   // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s>.
   std::vector<std::vector<float>> attention;
   double score = 0;  // of a split line: the mean of its parts' by their lengths
+
+  double log_probability() const;  // of all of it
 };
 
 struct Translation {
@@ -107,6 +110,9 @@ class Translator {
   // Pairs of lines; errors name the pair, counted from `first`. Neither side is split.
   std::vector<ScoredLine> score(std::span<const std::string> sources,
                                 std::span<const std::string> targets, uint64_t first = 1) const;
+
+  // Makes ready for many sentences, which otherwise the second one does.
+  void pack() const;
 
   const model::Config& config() const { return models_[0]->config(); }
   const TextTools& tools() const { return tools_; }

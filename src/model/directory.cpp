@@ -265,16 +265,17 @@ text::Vocabulary Directory::target_vocabulary() const {
 
 const Direction& Directory::direction(const std::string& source, const std::string& target) const {
   const Direction* found = nullptr;
-  std::vector<std::string> all;
+  std::vector<std::string> all, fitting;
   for (const auto& d : description_.directions) {
     all.push_back(d.source + "-" + d.target);
     const bool fits =
         (source.empty() || d.source == source) && (target.empty() || d.target == target);
     if (!fits) continue;
-    require(found == nullptr, "{}: translates {}; say which is wanted", path_.string(),
-            fmt::join(all, ", "));
+    fitting.push_back(all.back());
     found = &d;
   }
+  require(fitting.size() < 2, "{}: translates {}; say which is wanted", path_.string(),
+          fmt::join(fitting, ", "));
   require(found != nullptr, "{}: does not translate {} to {}; it translates {}", path_.string(),
           source.empty() ? "any language" : source, target.empty() ? "any language" : target,
           all.empty() ? "nothing: config.toml has no [[directions]]"

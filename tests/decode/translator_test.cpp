@@ -14,36 +14,18 @@
 #include "model/export.h"
 #include "support/models.h"
 #include "support/temporary.h"
+#include "support/words.h"
 
 namespace residual::decode {
 namespace {
 
+using test::word_tools;
+using test::word_translator;
+using test::words;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// Words w0 ... w45, each a symbol; text is words between spaces.
-TextTools word_tools() {
-  TextTools tools;
-  text::VocabularyBuilder builder;
-  for (uint64_t i = 0; i < 46; ++i) builder.add("w" + std::to_string(i), 100 - i);
-  tools.source_vocabulary = tools.target_vocabulary =
-      std::make_shared<text::Vocabulary>(builder.finish({.multiple = 1}));
-  return tools;
-}
-
-Translator word_translator(const TranslatorOptions& options = {}) {
-  return Translator({test::random_model(test::small_config()).weights()}, word_tools(), options);
-}
-
-std::string words(int first, int count) {
-  std::string line;
-  for (int i = 0; i < count; ++i) {
-    line += (i > 0 ? " w" : "w") + std::to_string((first + 7 * i) % 46);
-  }
-  return line;
-}
 
 std::vector<std::string> some_lines(int count) {
   std::vector<std::string> lines;

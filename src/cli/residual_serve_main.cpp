@@ -1,0 +1,58 @@
+// residual-serve: the command that needs libraries of HTTP. `residual` runs it; its command line is
+// the same.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/program.h"
+#include "cli/serve.h"
+#include "serve/server.h"
+
+namespace residual::cli {
+namespace {
+
+// SIGINT and SIGTERM, blocked in this thread and those that it starts.
+sigset_t block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGINT);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// One stops the server, which still answers those who wait; a second one ends the process.
+void stop_on(const sigset_t& signals, serve::Server& server) {
+  std::thread([&server, signals] {
+    int signal = 0;
+    ::sigwait(&signals, &signal);
+    log::info("stopping");
+    server.stop();
+    ::sigwait(&signals, &signal);
+    ::_exit(128 + signal);
+  }).detach();
+}
+
+void run_serve(const ServeCommand& command) {
+  const sigset_t signals = block_signals();
+  static serve::Server server(command.server);  // for the thread, which nobody joins
+  stop_on(signals, server);
+  const std::shared_ptr<decode::Translator> translator = load_translator(command.model);
+  fmt::print("{}\n", server.address());
+  std::fflush(stdout);
+  server.run(translator);
+}
+
+}  // namespace
+}  // namespace residual::cli
+
+int main(int argc, char** argv) {
+  return residual::cli::run_program(
+      argc, argv, [](CLI::App& root) { residual::cli::add_serve(root, residual::cli::run_serve); });
+}

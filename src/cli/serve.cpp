@@ -1,0 +1,59 @@
+// residual serve: translations over HTTP.
+
+#include "cli/serve.h"
+
+#include <memory>
+#include <utility>
+
+#include "cli/command.h"
+
+namespace residual::cli {
+namespace {
+
+void add_server_options(CLI::App& command, serve::ServerOptions& o) {
+  const std::string group = "Server";
+  const auto add = [&](const char* flag, auto& value, const char* what, const char* type) {
+    return command.add_option(flag, value, what)->type_name(type)->group(group);
+  };
+  add("--host", o.host, "address to listen at; 0.0.0.0: all of this machine's", "ADDRESS")
+      ->capture_default_str();
+  add("--port", o.port, "0: one that is free", "N")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  add("--connections", o.connections, "clients served at the same time; others wait", "N")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  add("--max-request", o.max_request, "bytes of one request, at most", "N")
+      ->check(positive())
+      ->capture_default_str();
+  add("--max-waiting", o.max_waiting, "lines of all requests together, at most", "N")
+      ->check(positive())
+      ->capture_default_str();
+  add("--timeout", o.timeout_seconds, "for the translation of one request", "SECONDS")
+      ->check(positive())
+      ->capture_default_str();
+  add("--allow-origin", o.allow_origin, "site whose pages may ask too; *: any", "ORIGIN");
+}
+
+}  // namespace
+
+void add_serve(CLI::App& root, std::function<void(const ServeCommand&)> run) {
+  CLI::App* command =
+      add_command(root, "serve", "Translate over HTTP: JSON, plain text, and a page to try it on",
+                  {"residual serve --model models/de-en --precision int8",
+                   "curl -d '{\"text\": \"Guten Morgen!\"}' localhost:8080/translate",
+                   "# a file of lines, from any machine",
+                   "residual serve --model models/de-en --host 0.0.0.0 --port 80",
+                   "curl -H 'Content-Type: text/plain' --data-binary @test.de server/translate"});
+  auto options = std::make_shared<ServeCommand>();
+  add_model_options(*command, options->model);
+  add_server_options(*command, options->server);
+  add_search_options(*command, options->model.translator);
+  command->callback([options, run = std::move(run)] {
+    check_search(options->model.translator.search);
+    options->model.translator.any_direction = true;
+    run(*options);
+  });
+}
+
+}  // namespace residual::cli

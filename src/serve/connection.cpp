@@ -1,0 +1,117 @@
+#include "serve/connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace residual::serve {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kReadTime{30'000};   // for a whole request
+constexpr milliseconds kWriteTime{30'000};  // for a whole answer
+constexpr size_t kBuffer = 16 << 10;
+
+using NameOf = int (*)(int, sockaddr*, socklen_t*);
+
+void describe(int socket, NameOf name_of, std::string& ip, int& port) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (name_of(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return;
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& in = reinterpret_cast<const sockaddr_in&>(address);
+    ::inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
+    port = ntohs(in.sin_port);
+  } else if (address.ss_family == AF_INET6) {
+    const auto& in = reinterpret_cast<const sockaddr_in6&>(address);
+    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof(text));
+    port = ntohs(in.sin6_port);
+  }
+  ip = text;
+}
+
+}  // namespace
+
+Connection::Connection(int socket) : socket_(socket), buffer_(kBuffer) {}
+
+// Closing while something is unread resets the connection, which takes the answer from a client
+// that has not read it yet; so it gets a moment to finish.
+Connection::~Connection() {
+  ::shutdown(socket_, SHUT_WR);
+  const auto until = Clock::now() + milliseconds(is_spoilt_ ? 1000 : 0);
+  while (is_spoilt_ && poll(POLLIN, until)) {
+    if (::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) <= 0) break;
+  }
+  ::close(socket_);
+}
+
+bool Connection::poll(short events, Clock::time_point until) const {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+    pollfd one = {socket_, events, 0};
+    const int ready = ::poll(&one, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+bool Connection::wait(milliseconds time) const {
+  if (at_ < end_) return true;
+  return poll(POLLIN, Clock::now() + time) && !has_gone(socket_);
+}
+
+void Connection::begin(int64_t bytes) {
+  allowed_ = bytes;
+  read_until_ = Clock::now() + kReadTime;
+  write_until_ = Clock::time_point::max();
+}
+
+bool Connection::is_readable() const { return at_ < end_ || poll(POLLIN, read_until_); }
+
+bool Connection::is_writable() const { return poll(POLLOUT, Clock::now()) && !has_gone(socket_); }
+
+ssize_t Connection::read(char* to, size_t size) {
+  if (at_ == end_) {
+    if (allowed_ <= 0 || !poll(POLLIN, read_until_)) return -1;
+    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (got <= 0) return got;
+    allowed_ -= got;
+    at_ = 0;
+    end_ = static_cast<size_t>(got);
+  }
+  const size_t count = std::min(size, end_ - at_);
+  std::memcpy(to, buffer_.data() + at_, count);
+  at_ += count;
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t Connection::write(const char* from, size_t size) {
+  write_until_ = std::min(write_until_, Clock::now() + kWriteTime);  // from the first byte on
+  if (!poll(POLLOUT, write_until_)) return -1;
+  const ssize_t sent = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
+}
+
+void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
+  describe(socket_, ::getpeername, ip, port);
+}
+
+void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
+  describe(socket_, ::getsockname, ip, port);
+}
+
+bool has_gone(int socket) {
+  char byte = 0;
+  const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+}  // namespace residual::serve

@@ -1,0 +1,137 @@
+#include "serve/request.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/config_json.h"
+#include "base/error.h"
+#include "decode/json.h"
+#include "text/unicode.h"
+
+namespace residual::serve {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+json parsed(std::string_view text, const char* what) {
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& error) {
+    fail("{} is not valid JSON, at byte {}", what, error.byte);
+  } catch (const json::out_of_range&) {
+    fail("{} has a number that is too large", what);
+  }
+}
+
+void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
+  request.search = defaults;
+  const int64_t layer = defaults.attention_layer;
+  read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
+  request.details |= request.search.n_best > 1 || request.search.with_attention;
+  require(request.search.attention_layer == layer, "attention_layer: it is always {} here", layer);
+  require(request.prefixes.size() <= 1 || request.prefixes.size() == request.texts.size(),
+          "prefix: there are {} prefixes for {} texts", request.prefixes.size(),
+          request.texts.size());
+  decode::check(request.search);
+}
+
+// A value of the query: a number or truth value if it looks like one.
+json value_of(const std::string& text) {
+  json value = json::parse(text, nullptr, false);
+  return value.is_number() || value.is_boolean() ? value : json(text);
+}
+
+std::string_view next_line(std::string_view& rest) {
+  const size_t end = rest.find('\n');
+  std::string_view line = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+}  // namespace
+
+void fields(ConfigVisitor& visit, TranslationRequest& r) {
+  visit("text", r.texts, "to translate, line by line; or a list of texts");
+  visit("from", r.from, "source language, if the model has several");
+  visit("to", r.to, "target language, if the model has several");
+  visit("prefix", r.prefixes, "what the translation begins with, in whole words; or one per text");
+  visit("details", r.details, "scores and pieces of every line, as n_best and attention give too");
+  fields(visit, r.search);
+}
+
+TranslationRequest parse_json(std::string_view body, const decode::SearchOptions& defaults) {
+  const json object = parsed(body, "the request");
+  TranslationRequest request;
+  read(object, request, defaults);
+  require(object.contains("text"), "text: is missing; a request is {{\"text\": \"...\"}}");
+  request.is_list = object["text"].is_array();
+  return request;
+}
+
+TranslationRequest parse_text(std::string_view body,
+                              const std::multimap<std::string, std::string>& query,
+                              const decode::SearchOptions& defaults) {
+  const size_t invalid = text::find_invalid_utf8(body);
+  require(invalid == std::string_view::npos, "the text is not valid UTF-8, at byte {}",
+          invalid + 1);
+  json object = json::object();
+  for (const auto& [key, value] : query) {
+    require(!object.contains(key), "{}: is given twice", key);
+    require(key != "text" && key != "details", "{}: has no place beside a plain text", key);
+    object[key] = value_of(value);
+  }
+  TranslationRequest request;
+  if (!body.empty()) request.texts.emplace_back(body);
+  read(object, request, defaults);
+  require(!request.details, "a plain text has no place for n_best or attention; send JSON");
+  return request;
+}
+
+std::vector<Line> lines_of(const TranslationRequest& request) {
+  std::vector<Line> lines;
+  for (size_t i = 0; i < request.texts.size(); ++i) {
+    std::string prefix;
+    if (!request.prefixes.empty()) {
+      prefix = request.prefixes[request.prefixes.size() == 1 ? 0 : i];
+    }
+    std::string_view rest = request.texts[i];
+    size_t number = 0;
+    do {
+      const std::string_view line = next_line(rest);
+      lines.push_back({i, ++number, {std::string(line), number == 1 ? prefix : ""}});
+    } while (!rest.empty());
+  }
+  return lines;
+}
+
+std::string answer_json(const TranslationRequest& request, std::span<const Line> lines,
+                        std::span<const decode::Translation> translations) {
+  std::vector<std::string> texts(request.texts.size());
+  ordered_json details = ordered_json::array();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    std::string& text = texts[lines[i].text];
+    if (lines[i].number > 1) text += '\n';
+    text += translations[i].outputs[0].text;
+    if (!request.details) continue;
+    ordered_json line = {{"text", lines[i].text}, {"line", lines[i].number}};
+    line.update(decode::to_json(translations[i], request.search.with_attention));
+    details.push_back(std::move(line));
+  }
+  ordered_json answer;
+  if (request.is_list) {
+    answer["text"] = texts;
+  } else {
+    answer["text"] = texts[0];
+  }
+  if (request.details) answer["lines"] = std::move(details);
+  return decode::dump(answer) + '\n';
+}
+
+std::string answer_text(std::span<const decode::Translation> translations) {
+  std::string text;
+  for (const auto& translation : translations) text += translation.outputs[0].text + '\n';
+  return text;
+}
+
+}  // namespace residual::serve

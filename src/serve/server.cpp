@@ -1,0 +1,475 @@
+#include "serve/server.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "decode/json.h"
+#include "serve/connection.h"
+#include "serve/metrics.h"
+#include "serve/request.h"
+#include "serve/watch.h"
+
+namespace residual::serve {
+
+extern const std::string_view page_html, openapi_json;  // web/serve/
+
+namespace {
+
+using decode::Translation;
+using httplib::Request;
+using httplib::Response;
+using nlohmann::ordered_json;
+
+constexpr const char* kJson = "application/json";
+constexpr const char* kText = "text/plain; charset=utf-8";
+constexpr int64_t kMostHeaders = 64 << 10;  // bytes
+constexpr int kMostRequests = 1000;         // in one connection
+constexpr std::chrono::seconds kIdle{5};    // a connection between requests
+
+// The connection that this thread serves.
+thread_local Connection* connection = nullptr;
+
+const std::map<std::string, std::string> kMethods = {
+    {"/", "GET"},        {"/model", "GET"},        {"/health", "GET"},
+    {"/metrics", "GET"}, {"/openapi.json", "GET"}, {"/translate", "POST"}};
+
+void answer_error(Response& response, int status, const std::string& message) {
+  response.status = status;
+  response.set_content(decode::dump({{"error", message}}) + '\n', kJson);
+}
+
+// The media type that a header names, without its parameters.
+std::string media_type(const Request& request) {
+  std::string type = request.get_header_value("Content-Type");
+  type = type.substr(0, type.find(';'));
+  type.erase(type.find_last_not_of(" \t") + 1);
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
+  return type;
+}
+
+// Lines that are on their way, of all requests together.
+class Waiting {
+ public:
+  Waiting(int64_t limit, prometheus::Gauge& gauge) : limit_(limit), gauge_(gauge) {}
+
+  // Some lines' stay; empty if there is no room for them.
+  class Stay {
+   public:
+    Stay(Waiting& waiting, int64_t lines) : waiting_(&waiting), lines_(lines) {}
+    Stay(Stay&& other) noexcept
+        : waiting_(std::exchange(other.waiting_, nullptr)), lines_(other.lines_) {}
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+    ~Stay() {
+      if (waiting_) waiting_->change(-lines_);
+    }
+
+   private:
+    Waiting* waiting_;
+    int64_t lines_;
+  };
+  std::optional<Stay> enter(int64_t lines) {
+    if (!change(lines)) return std::nullopt;
+    return Stay(*this, lines);
+  }
+
+ private:
+  bool change(int64_t lines) {
+    const std::lock_guard lock(mutex_);
+    if (lines_ + lines > limit_) return false;
+    lines_ += lines;
+    gauge_.Set(static_cast<double>(lines_));
+    return true;
+  }
+
+  std::mutex mutex_;
+  int64_t limit_, lines_ = 0;
+  prometheus::Gauge& gauge_;
+};
+
+}  // namespace
+
+class Server::Http : public httplib::Server {
+ public:
+  explicit Http(const ServerOptions& options)
+      : options_(options), waiting_(options.max_waiting, metrics_.waiting) {
+    new_task_queue = [this] { return new httplib::ThreadPool(options_.connections); };
+    set_payload_max_length(options_.max_request);
+    set_keep_alive_max_count(kMostRequests);  // what the library tells clients
+    set_keep_alive_timeout(kIdle.count());
+    set_tcp_nodelay(true);
+    // The library's own options let a second server share the port.
+    set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    });
+    set_pre_routing_handler([this](const Request& request, Response& response) {
+      return refuse(request, response) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
+    });
+    set_exception_handler([](const Request&, Response& response, const std::exception_ptr& error) {
+      answer_exception(response, error);
+    });
+    set_error_handler([](const Request&, Response& response) {
+      if (!response.body.empty()) return;
+      connection->spoil();
+      answer_error(response, response.status, "this is no request of HTTP that can be read");
+    });
+    set_post_routing_handler(
+        [this](const Request& request, Response& response) { finish(request, response); });
+    add_handlers();
+    bind();
+  }
+
+  std::string address() const {
+    const bool is_v6 = options_.host.find(':') != std::string::npos;
+    return fmt::format("http://{}{}{}:{}", is_v6 ? "[" : "", options_.host, is_v6 ? "]" : "",
+                       port_);
+  }
+
+  void serve(std::shared_ptr<decode::Translator> translator) {
+    translator_ = std::move(translator);
+    // Also finds a model that cannot translate.
+    translator_->pack();
+    const std::vector<std::string> line = {"a"};
+    translator_->translate(line);
+    const bool ended_well = is_stopped_ || listen_after_bind();
+    require(ended_well || is_stopped_, "{}: cannot accept connections: {}", address(),
+            std::strerror(errno));
+  }
+
+  void end() {
+    if (is_stopped_.exchange(true)) return;
+    ::shutdown(svr_sock_, SHUT_RDWR);  // whether it listens already or is about to
+    stop();
+  }
+
+ private:
+  void bind() {
+    port_ = options_.port;
+    errno = 0;
+    if (port_ == 0) {
+      port_ = bind_to_any_port(options_.host);
+    } else if (!bind_to_port(options_.host, port_)) {
+      port_ = -1;
+    }
+    require(port_ > 0, "{}:{}: cannot listen there: {}", options_.host, options_.port,
+            errno != 0 ? std::strerror(errno) : "no such address");
+    ::listen(svr_sock_, SOMAXCONN);  // the library lets five wait
+  }
+
+  void add_handlers() {
+    Get("/", [](const Request&, Response& response) {
+      response.set_content(page_html.data(), page_html.size(), "text/html; charset=utf-8");
+      response.set_header("Content-Security-Policy",
+                          "default-src 'none'; script-src 'unsafe-inline'; style-src "
+                          "'unsafe-inline'; connect-src 'self'; base-uri 'none'");
+    });
+    Get("/openapi.json", [](const Request&, Response& response) {
+      response.set_content(openapi_json.data(), openapi_json.size(), kJson);
+    });
+    Get("/model", [this](const Request&, Response& response) {
+      response.set_content(describe() + '\n', kJson);
+    });
+    Get("/health", [](const Request&, Response& response) {
+      response.set_content("{\"status\":\"ok\"}\n", kJson);
+    });
+    Get("/metrics", [this](const Request&, Response& response) {
+      response.set_content(metrics_.text(), "text/plain; version=0.0.4; charset=utf-8");
+    });
+    Post("/translate",
+         [this](const Request& request, Response& response, const httplib::ContentReader& reader) {
+           translate(request, response, reader);
+         });
+  }
+
+  // The library calls it for every client, in a thread of its pool.
+  bool process_and_close_socket(socket_t socket) override {
+    const int served = ++served_;
+    metrics_.connections.Set(served);
+    {
+      Connection mine(socket);
+      connection = &mine;
+      serve_requests(mine);
+      connection = nullptr;
+    }
+    metrics_.connections.Set(--served_);
+    return true;
+  }
+
+  void serve_requests(Connection& mine) {
+    for (int left = kMostRequests; left > 0; --left) {
+      if (!wait_for_request(mine, left == kMostRequests)) return;
+      mine.begin(kMostHeaders + 2 * options_.max_request);
+      // Who keeps a connection while others wait for one gives it up.
+      const bool is_last = left == 1 || is_full() || is_stopped_;
+      bool is_closed = false;
+      if (!process_request(mine, is_last, is_closed, nullptr)) return;
+      if (is_last || is_closed || mine.is_spoilt()) return;
+    }
+  }
+
+  bool is_full() const { return served_ >= options_.connections; }
+
+  bool wait_for_request(const Connection& mine, bool is_first) const {
+    constexpr std::chrono::milliseconds kGlance{100};
+    const auto until = Connection::Clock::now() + kIdle;
+    while (!mine.wait(kGlance)) {
+      const bool is_over = Connection::Clock::now() >= until || (is_full() && !is_first);
+      if (is_over || is_stopped_ || has_gone(mine.socket())) return false;
+    }
+    return true;
+  }
+
+  // Answers what the library would mistake, or read to no purpose.
+  bool refuse(const Request& request, Response& response) const {
+    const auto answer = [&](int status, const std::string& message) {
+      connection->spoil();  // its body is not read
+      answer_error(response, status, message);
+      return true;
+    };
+    const bool has_length = request.has_header("Content-Length");
+    const bool is_chunked = request.has_header("Transfer-Encoding");
+    if (request.get_header_value_count("Content-Length") + (is_chunked ? 1 : 0) > 1) {
+      return answer(400, "a request has either one Content-Length or a Transfer-Encoding");
+    }
+    if (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked") {
+      return answer(501, "Transfer-Encoding: only chunked is known");
+    }
+    const std::string length = request.get_header_value("Content-Length");
+    if (has_length && (length.empty() || length.size() > 18 ||
+                       length.find_first_not_of("0123456789") != std::string::npos)) {
+      return answer(400, "Content-Length: expected a number");
+    }
+    if (has_length && std::stoll(length) > options_.max_request) {
+      return answer(413, too_large());
+    }
+    const auto known = kMethods.find(request.path);
+    if (known == kMethods.end()) {
+      return answer(404, fmt::format("there is no {} here; see /openapi.json", request.path));
+    }
+    if (request.method == "OPTIONS" && !options_.allow_origin.empty()) {
+      response.set_header("Access-Control-Allow-Methods", known->second);
+      response.set_header("Access-Control-Allow-Headers", "Content-Type");
+      response.status = 204;
+      return true;
+    }
+    const bool is_head = request.method == "HEAD" && known->second == "GET";
+    if (request.method != known->second && !is_head) {
+      response.set_header("Allow", known->second);
+      return answer(405, fmt::format("{} takes {}", request.path, known->second));
+    }
+    if (request.method == "POST" && !has_length && !is_chunked) {
+      return answer(411, "Content-Length is missing");
+    }
+    if (request.is_multipart_form_data()) return answer(415, kWantedType);
+    return false;
+  }
+
+  static constexpr const char* kWantedType =
+      "Content-Type: expected application/json, with a body like {\"text\": \"...\"}, or "
+      "text/plain";
+
+  std::string too_large() const {
+    return fmt::format("a request may have {} bytes; send several", options_.max_request);
+  }
+
+  static void answer_exception(Response& response, const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::bad_alloc&) {
+      answer_error(response, 503, "out of memory");
+    } catch (const std::exception& known) {
+      answer_error(response, 500, known.what());
+      log::warn("{}", known.what());
+    } catch (...) {
+      answer_error(response, 500, "unknown");
+    }
+  }
+
+  void finish(const Request& request, Response& response) {
+    if (!options_.allow_origin.empty()) {
+      response.set_header("Access-Control-Allow-Origin", options_.allow_origin);
+    }
+    response.set_header("X-Content-Type-Options", "nosniff");
+    if (connection->is_spoilt() && !response.has_header("Connection")) {
+      response.headers.erase("Keep-Alive");
+      response.set_header("Connection", "close");
+    }
+    const bool is_known = kMethods.contains(request.path);
+    metrics_.answered(is_known ? request.path : "other", response.status);
+    log::debug("{} {} {} {}", request.remote_addr, request.method, request.path, response.status);
+  }
+
+  void translate(const Request& request, Response& response, const httplib::ContentReader& reader) {
+    std::string body;
+    bool is_too_large = false;
+    const bool is_whole = reader([&](const char* data, size_t size) {
+      is_too_large = body.size() + size > static_cast<size_t>(options_.max_request);
+      if (!is_too_large) body.append(data, size);
+      return !is_too_large;
+    });
+    if (!is_whole) {
+      connection->spoil();
+      return is_too_large ? answer_error(response, 413, too_large())
+                          : answer_error(response, 400, "the body could not be read");
+    }
+    const auto begin = Watch::Clock::now();
+    const std::string type = media_type(request);
+    const bool is_plain = type == "text/plain";
+    // Whoever forgets the type, as with `curl -d`, still sends an object.
+    const bool is_json = type == kJson || body.starts_with('{');
+    if (!is_plain && !is_json) return answer_error(response, 415, kWantedType);
+    const decode::SearchOptions& defaults = translator_->options().search;
+    try {
+      const TranslationRequest wanted =
+          is_plain ? parse_text(body, request.params, defaults) : parse_json(body, defaults);
+      translate(wanted, is_plain, begin, response);
+    } catch (const Error& error) {
+      answer_error(response, 400, error.what());
+    }
+  }
+
+  void translate(const TranslationRequest& wanted, bool is_plain, Watch::Clock::time_point begin,
+                 Response& response) {
+    const std::vector<Line> lines = lines_of(wanted);
+    const auto count = static_cast<int64_t>(lines.size());
+    if (count > options_.max_waiting) {
+      return answer_error(response, 413,
+                          fmt::format("a request may have {} lines, this has {}; send several",
+                                      options_.max_waiting, count));
+    }
+    const auto stay = waiting_.enter(count);
+    if (!stay) {
+      response.set_header("Retry-After", "1");
+      return answer_error(response, 503, "too many lines are waiting; try again");
+    }
+    const auto tools = tools_for(wanted);
+    const std::chrono::duration<double> time(options_.timeout_seconds);
+    Watch::Call call(watch_, connection->socket(),
+                     begin + std::chrono::duration_cast<Watch::Clock::duration>(time));
+    std::vector<Translation> translations;
+    try {
+      translations =
+          translate(lines, {.search = std::make_shared<const decode::SearchOptions>(wanted.search),
+                            .tools = tools,
+                            .unwanted = call.unwanted()});
+    } catch (const Error&) {
+      if (call.reason() == Watch::Reason::none) throw;
+      return answer_error(response, 504,
+                          fmt::format("not translated within {:g} seconds; send less at once",
+                                      options_.timeout_seconds));
+    }
+    count_work(translations, begin);
+    response.set_content(
+        is_plain ? answer_text(translations) : answer_json(wanted, lines, translations),
+        is_plain ? kText : kJson);
+  }
+
+  std::vector<Translation> translate(const std::vector<Line>& lines,
+                                     const decode::Translator::Terms& terms) {
+    std::vector<Translation> translations;
+    size_t at = 0;
+    translator_->translate({.next = [&]() -> std::optional<decode::SourceLine> {
+                              if (at == lines.size()) return std::nullopt;
+                              return lines[at++].line;
+                            },
+                            .deliver = [&](Translation t) { translations.push_back(std::move(t)); },
+                            .terms = terms});
+    return translations;
+  }
+
+  void count_work(const std::vector<Translation>& translations, Watch::Clock::time_point begin) {
+    size_t source = 0, target = 0;
+    for (const auto& translation : translations) {
+      source += translation.source_pieces.size();
+      target += translation.outputs[0].pieces.size();
+    }
+    metrics_.lines.Increment(static_cast<double>(translations.size()));
+    metrics_.source_pieces.Increment(static_cast<double>(source));
+    metrics_.target_pieces.Increment(static_cast<double>(target));
+    metrics_.seconds.Observe(std::chrono::duration<double>(Watch::Clock::now() - begin).count());
+  }
+
+  // Those of the direction that a request wants; null: the translator's own.
+  std::shared_ptr<const decode::TextTools> tools_for(const TranslationRequest& wanted) {
+    const decode::TranslatorOptions& own = translator_->options();
+    const decode::TextTools& tools = translator_->tools();
+    if (!tools.model) return nullptr;
+    const model::Direction& direction = [&]() -> const model::Direction& {
+      try {
+        return tools.model->direction(wanted.from.empty() ? own.source : wanted.from,
+                                      wanted.to.empty() ? own.target : wanted.to);
+      } catch (const Error& error) {  // clients need not know where it is
+        const std::string text = error.what(), path = tools.model->path().string() + ": ";
+        fail("from, to: the model {}", text.starts_with(path) ? text.substr(path.size()) : text);
+      }
+    }();
+    const std::lock_guard lock(mutex_);
+    auto& known = tools_[{direction.source, direction.target}];
+    if (!known) {
+      known =
+          std::make_shared<decode::TextTools>(tools.towards(direction.source, direction.target));
+    }
+    return known;
+  }
+
+  std::string describe() const {
+    const model::Config& config = translator_->config();
+    ordered_json about = {{"residual", version()},
+                          {"scheme", config.residual.name},
+                          {"encoder_layers", config.encoder_layers},
+                          {"decoder_layers", config.decoder_layers},
+                          {"width", config.width},
+                          {"source_vocabulary", config.source_vocabulary},
+                          {"target_vocabulary", config.target_vocabulary},
+                          {"max_positions", config.max_positions},
+                          {"directions", ordered_json::array()}};
+    if (translator_->tools().model) {
+      for (const auto& d : translator_->tools().model->description().directions) {
+        about["directions"].push_back({{"from", d.source}, {"to", d.target}});
+      }
+    }
+    const decode::TranslatorOptions& own = translator_->options();
+    about["from"] = own.source;
+    about["to"] = own.target;
+    about["search"] = {{"beam", own.search.beam},
+                       {"n_best", own.search.n_best},
+                       {"length_penalty", own.search.length_penalty},
+                       {"attention_layer", own.search.attention_layer}};
+    return decode::dump(about);
+  }
+
+  const ServerOptions options_;
+  int port_ = -1;
+  std::atomic<bool> is_stopped_ = false;
+  std::atomic<int> served_ = 0;  // clients
+  Metrics metrics_;
+  Waiting waiting_;
+  Watch watch_;
+  std::shared_ptr<decode::Translator> translator_;
+  std::mutex mutex_;  // of tools_
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const decode::TextTools>> tools_;
+};
+
+Server::Server(const ServerOptions& options) : http_(std::make_unique<Http>(options)) {}
+Server::~Server() = default;
+
+std::string Server::address() const { return http_->address(); }
+void Server::run(std::shared_ptr<decode::Translator> translator) {
+  http_->serve(std::move(translator));
+}
+void Server::stop() { http_->end(); }
+
+}  // namespace residual::serve

@@ -1,0 +1,77 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "cli/models.h"
+
+namespace residual {
+namespace {
+
+using testing::HasSubstr;
+
+class Serve : public test::ModelCommands {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(RESIDUAL_BIN "/residual-serve")) {
+      GTEST_SKIP() << "this build has no residual-serve";
+    }
+  }
+
+  // What `asking` prints while a server runs, whose address is $url and whose process is $pid; then
+  // the server's exit code.
+  static std::string with_server(const std::string& options, const std::string& asking) {
+    return output("residual serve --port 0 " + options +
+                  " > address 2> log & pid=$!\n"
+                  "for i in {1..100}; do [ -s address ] && break; sleep 0.1; done\n"
+                  "url=$(cat address)\n" +
+                  asking +
+                  "\nkill $pid\n"
+                  "wait $pid; echo \"exit code $?\"; cat log >&2");
+  }
+};
+
+TEST_F(Serve, AnswersAsTranslateDoes) {
+  const std::string lines = "a b c d e\\n\\nc d\\nf g h\\n";
+  const std::string wanted =
+      output("printf '" + lines + "' | residual translate --model @resi-dual --beam 3");
+  EXPECT_EQ(with_server("--model @resi-dual --beam 3",
+                        "curl -sS -H 'Content-Type: text/plain' --data-binary \"$(printf '" +
+                            lines + "')\" $url/translate"),
+            wanted + "exit code 0\n");
+}
+
+TEST_F(Serve, TranslatesEachDirectionOfAModel) {
+  output(
+      "cp -r @resi-dual @both && cd @both && printf '[[directions]]\\nsource = \"ba\"\\ntarget = "
+      "\"ab\"\\n' >> config.toml");
+  const std::string both =
+      with_server("--model @both",
+                  "curl -sS -d '{\"text\": \"a b c\"}' $url/translate\n"
+                  "curl -sS -d '{\"text\": \"a b c\", \"from\": \"ba\"}' $url/translate\n"
+                  "curl -sS -d '{\"text\": \"a b c\", \"to\": \"ba\"}' $url/translate\n"
+                  "curl -sS -d '{\"text\": \"a b c\", \"to\": \"xx\"}' $url/translate");
+  EXPECT_EQ(both,
+            "{\"error\":\"from, to: the model translates ab-ba, ba-ab; say which is wanted\"}\n"
+            "{\"text\":\"c a b\"}\n{\"text\":\"c a b\"}\n"
+            "{\"error\":\"from, to: the model does not translate any language to xx; it translates "
+            "ab-ba, ba-ab\"}\n"
+            "exit code 0\n");
+  EXPECT_THAT(with_server("--model @both --from ab --to ba",
+                          "curl -sS -d '{\"text\": \"a b c\"}' $url/translate"),
+              HasSubstr("c a b"));
+}
+
+TEST_F(Serve, SaysWhatKeepsItFromServing) {
+  expect_failure("residual serve --model @nothing", 1, "nothing");
+  expect_failure("residual serve --model @resi-dual --host 203.0.113.1", 1, "cannot listen there");
+  expect_failure("residual serve --model @resi-dual --port 70000", 2, "--port");
+  expect_failure("residual serve --model @resi-dual --beam 0", 2, "--beam");
+  expect_failure("residual serve --model @resi-dual --beam 2 --timeout 0", 2, "--timeout");
+  EXPECT_THAT(with_server("--model @resi-dual",
+                          "residual serve --model @resi-dual --port ${url##*:} 2>&1; echo $?"),
+              HasSubstr("cannot listen there: Address already in use\n1\n"));
+}
+
+}  // namespace
+}  // namespace residual

@@ -1,0 +1,138 @@
+#include "serve/request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace residual::serve {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string error_of(const std::string& body) {
+  try {
+    parse_json(body, {});
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+decode::Translation translation(const std::vector<std::string>& outputs) {
+  decode::Translation made{.source_pieces = {"a"}};
+  for (const auto& text : outputs) made.outputs.push_back({.text = text});
+  return made;
+}
+
+TEST(Request, TakesOneTextOrSeveral) {
+  const auto one = parse_json(R"({"text": "a b"})", {});
+  EXPECT_THAT(one.texts, ElementsAre("a b"));
+  EXPECT_FALSE(one.is_list);
+  const auto several = parse_json(R"({"text": ["a", "b\nc"]})", {});
+  EXPECT_THAT(several.texts, ElementsAre("a", "b\nc"));
+  EXPECT_TRUE(several.is_list);
+  EXPECT_TRUE(parse_json(R"({"text": []})", {}).is_list);
+}
+
+TEST(Request, ChangesOnlyWhatItMentionsOfTheSearch) {
+  const auto request = parse_json(
+      R"({"text": "a", "beam": 9, "length_penalty": 0, "sampling": {"top_k": 3}, "stop": "bound"})",
+      {.beam = 2, .word_penalty = 0.5});
+  EXPECT_EQ(request.search.beam, 9);
+  EXPECT_EQ(request.search.length_penalty, 0);
+  EXPECT_EQ(request.search.word_penalty, 0.5);
+  EXPECT_EQ(request.search.sampling.top_k, 3);
+  EXPECT_EQ(request.search.stop, decode::Stop::bound);
+}
+
+TEST(Request, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of(""), HasSubstr("not valid JSON, at byte 1"));
+  EXPECT_THAT(error_of("{\"text\": \"a\"} x"), HasSubstr("not valid JSON, at byte 15"));
+  EXPECT_THAT(error_of("[1]"), HasSubstr("expected a JSON object, got array"));
+  EXPECT_THAT(error_of("{}"), HasSubstr("text: is missing"));
+  EXPECT_THAT(error_of("{\"text\": \"\xff\"}"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error_of(R"({"text": 3})"), HasSubstr("text: expected a string, got an integer"));
+  EXPECT_THAT(error_of(R"({"text": null})"), HasSubstr("text: must not be null"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beem": 1})"), HasSubstr("did you mean \"beam\"?"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 0})"), HasSubstr("beam: must be at least 1, is 0"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 99})"), HasSubstr("beam must be from 1 to 62"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 1.5})"), HasSubstr("beam: expected an integer"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 18446744073709551615})"),
+              HasSubstr("beam: 18446744073709551615 is too large"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 1e999})"), HasSubstr("too large"));
+  EXPECT_THAT(error_of(R"({"text": "a", "n_best": 6})"), HasSubstr("n_best is 6"));
+  EXPECT_THAT(error_of(R"({"text": "a", "attention_layer": 1})"), HasSubstr("always 0 here"));
+  EXPECT_THAT(error_of(R"({"text": ["a"], "prefix": ["b", "c"]})"),
+              HasSubstr("2 prefixes for 1 texts"));
+}
+
+// Neither the parser nor what follows may run out of stack.
+TEST(Request, IsNotFooledByNesting) {
+  const std::string open(1 << 20, '['), close(1 << 20, ']');
+  EXPECT_THAT(error_of("{\"text\": " + open + close + "}"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(error_of("{\"text\": " + open), HasSubstr("not valid JSON"));
+}
+
+TEST(Request, OfPlainTextHasOptionsInTheQuery) {
+  const auto request =
+      parse_text("a\nb", {{"beam", "3"}, {"to", "de"}, {"forbid_unk", "true"}}, {});
+  EXPECT_THAT(request.texts, ElementsAre("a\nb"));
+  EXPECT_EQ(request.search.beam, 3);
+  EXPECT_EQ(request.to, "de");
+  EXPECT_TRUE(request.search.forbid_unk);
+  EXPECT_THAT(lines_of(parse_text("", {}, {})), IsEmpty());
+  EXPECT_THROW(parse_text("a", {{"n_best", "2"}}, {}), Error);
+  EXPECT_THROW(parse_text("a", {{"text", "b"}}, {}), Error);
+  EXPECT_THROW(parse_text("a", {{"beam", "2"}, {"beam", "3"}}, {}), Error);
+  EXPECT_THROW(parse_text("a\xff", {}, {}), Error);
+}
+
+TEST(Lines, AreThoseOfAllTexts) {
+  const auto lines =
+      lines_of(parse_json(R"({"text": ["a\r\nb\n", "", "c\n\nd"], "prefix": ["x", "", "y"]})", {}));
+  ASSERT_THAT(lines, SizeIs(6));
+  std::string all;
+  for (const auto& line : lines) {
+    all += std::to_string(line.text) + ":" + std::to_string(line.number) + line.line.text +
+           line.line.prefix + " ";
+  }
+  EXPECT_EQ(all, "0:1ax 0:2b 1:1 2:1cy 2:2 2:3d ");
+}
+
+TEST(Answer, HasTheFormOfTheRequest) {
+  const std::vector<decode::Translation> two = {translation({"A"}), translation({"B"})};
+  const auto answer = [&](const std::string& body) {
+    const auto request = parse_json(body, {});
+    const auto lines = lines_of(request);
+    return json::parse(answer_json(request, lines, std::span(two).first(lines.size())));
+  };
+  EXPECT_EQ(answer(R"({"text": "a\nb"})"), json::parse(R"({"text": "A\nB"})"));
+  EXPECT_EQ(answer(R"({"text": ["a", "b"]})"), json::parse(R"({"text": ["A", "B"]})"));
+  EXPECT_EQ(answer(R"({"text": []})"), json::parse(R"({"text": []})"));
+  EXPECT_EQ(answer_text(two), "A\nB\n");
+}
+
+TEST(Answer, HasDetailsWhereTheyAreWanted) {
+  for (const std::string wish :
+       {"\"details\": true", "\"n_best\": 2", "\"with_attention\": true"}) {
+    const auto request = parse_json("{\"text\": [\"a\\nb\"], " + wish + "}", {});
+    const std::vector<decode::Translation> two = {translation({"A", "AA"}), translation({"B"})};
+    const auto answer = json::parse(answer_json(request, lines_of(request), two));
+    ASSERT_THAT(answer["lines"], SizeIs(2)) << wish;
+    EXPECT_EQ(answer["lines"][1]["text"], 0);
+    EXPECT_EQ(answer["lines"][1]["line"], 2);
+    EXPECT_EQ(answer["lines"][0]["translations"][1]["text"], "AA");
+    EXPECT_EQ(answer["lines"][0]["translations"][0].contains("attention"),
+              request.search.with_attention);
+  }
+}
+
+}  // namespace
+}  // namespace residual::serve

@@ -1,0 +1,392 @@
+#include "serve/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "serve/request.h"
+#include "support/words.h"
+
+namespace residual::serve {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using test::words;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// A server of a small model in this process.
+class Running {
+ public:
+  explicit Running(ServerOptions options = {}, const decode::TranslatorOptions& translator = {})
+      : server_([&] {
+          options.port = 0;
+          return options;
+        }()),
+        translator_(std::make_shared<decode::Translator>(
+            std::vector{test::random_model(test::small_config()).weights()}, test::word_tools(),
+            translator)),
+        thread_([this] { server_.run(translator_); }) {}
+  ~Running() { stop(); }
+
+  void stop() {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+  int port() const {
+    const std::string address = server_.address();
+    return std::stoi(address.substr(address.rfind(':') + 1));
+  }
+  httplib::Client client() const { return httplib::Client("127.0.0.1", port()); }
+  decode::Translator& translator() { return *translator_; }
+
+  httplib::Response post(const std::string& body, const std::string& type = "application/json",
+                         const std::string& path = "/translate") const {
+    auto client = this->client();
+    client.set_read_timeout(60);
+    const auto result = client.Post(path, body, type);
+    return result ? *result : httplib::Response();
+  }
+  json answer(const json& request) const { return json::parse(post(request.dump()).body); }
+  std::string get(const std::string& path) const {
+    const auto result = client().Get(path);
+    return result ? result->body : "";
+  }
+  // A line of /metrics.
+  double metric(const std::string& name) const {
+    const std::string all = "\n" + get("/metrics");
+    const size_t at = all.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::stod(all.substr(at + name.size() + 2));
+  }
+
+ private:
+  Server server_;
+  std::shared_ptr<decode::Translator> translator_;
+  std::thread thread_;
+};
+
+// A client of its own making.
+class Raw {
+ public:
+  explicit Raw(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+  ~Raw() { close(); }
+  void close() {
+    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  }
+  bool send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+    return true;
+  }
+  // All that comes until the server closes.
+  std::string read() const {
+    std::string all;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::recv(socket_, buffer, sizeof(buffer), 0)) > 0;) {
+      all.append(buffer, static_cast<size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  int socket_;
+};
+
+std::string ask(int port, std::string_view bytes) {
+  const Raw raw(port);
+  raw.send(bytes);
+  return raw.read();
+}
+
+std::string post_of(const std::string& body, const std::string& headers = "") {
+  return "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + headers +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+bool comes_true(const std::function<bool()>& holds, std::chrono::seconds within = 10s) {
+  const auto until = std::chrono::steady_clock::now() + within;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+// Takes far longer than any test waits.
+std::string endless_text() {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += words(i, 40) + "\n";
+  return text;
+}
+const ServerOptions kRoomy = {.max_request = 64 << 20, .max_waiting = 1 << 20};
+
+TEST(Server, TranslatesAsTheTranslatorDoes) {
+  Running server;
+  const std::vector<std::string> lines = {words(1, 5), "", words(2, 9), words(3, 100)};
+  const auto wanted = server.translator().translate(lines);
+  std::string text, all;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(server.answer({{"text", lines[i]}})["text"], wanted[i].outputs[0].text);
+    text += lines[i] + "\n";
+    all += wanted[i].outputs[0].text + "\n";
+  }
+  EXPECT_EQ(server.post(text, "text/plain; charset=utf-8").body, all);
+  const auto list = server.answer({{"text", lines}})["text"];
+  for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(list[i], wanted[i].outputs[0].text);
+}
+
+TEST(Server, SearchesAsTheRequestWants) {
+  Running server({}, {.search = {.beam = 4}});
+  const decode::SearchOptions own = {.beam = 7, .n_best = 3, .length_penalty = 0.2};
+  auto other = test::word_translator({.search = own});
+  const std::vector<std::string> lines = {words(5, 6)};
+  const auto wanted = other.translate(lines)[0];
+  const auto got =
+      server.answer({{"text", lines[0]}, {"beam", 7}, {"n_best", 3}, {"length_penalty", 0.2}});
+  ASSERT_EQ(got["lines"][0]["translations"].size(), 3U);
+  for (size_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(got["lines"][0]["translations"][rank]["text"], wanted.outputs[rank].text);
+    EXPECT_NEAR(got["lines"][0]["translations"][rank]["score"], wanted.outputs[rank].score, 1e-6);
+  }
+  EXPECT_THAT(server.answer({{"text", "w1"}, {"prefix", "w9 w8"}})["text"].get<std::string>(),
+              StartsWith("w9 w8"));
+  const auto plain = server.post("w1 w2 w3", "text/plain", "/translate?beam=1&max_length_offset=3");
+  EXPECT_EQ(plain.status, 200) << plain.body;
+}
+
+TEST(Server, AnswersManyClientsAtOnceWithTheSameBytes) {
+  Running server({.connections = 8});
+  std::vector<std::string> lines, wanted;
+  for (int i = 0; i < 40; ++i) lines.push_back(words(i, 1 + i % 11));
+  for (const auto& t : server.translator().translate(lines)) wanted.push_back(t.outputs[0].text);
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 16; ++c) {
+    clients.emplace_back([&, c] {
+      for (size_t i = 0; i < lines.size(); ++i) {
+        const size_t at = (i * 7 + c) % lines.size();
+        const json request = {{"text", lines[at]}, {"details", c % 2 == 0}};
+        EXPECT_EQ(server.answer(request)["text"], wanted[at]);
+      }
+    });
+  }
+  for (auto& client : clients) client.join();
+  EXPECT_EQ(server.metric("residual_lines_total"), 16 * 40);
+  EXPECT_EQ(server.metric("residual_lines_waiting"), 0);
+}
+
+TEST(Server, SaysWhatIsWrongWithARequest) {
+  const Running server({.max_request = 10000, .max_waiting = 20});
+  const auto expect = [&](const httplib::Response& got, int status, const std::string& message) {
+    EXPECT_EQ(got.status, status) << got.body;
+    EXPECT_THAT(got.get_header_value("Content-Type"), "application/json");
+    EXPECT_THAT(json::parse(got.body)["error"].get<std::string>(), HasSubstr(message));
+  };
+  expect(server.post("{"), 400, "not valid JSON");
+  expect(server.post(R"({"text": "a", "beem": 1})"), 400, "did you mean \"beam\"?");
+  expect(server.post("\xff", "text/plain"), 400, "not valid UTF-8");
+  expect(server.post("a", "image/png"), 415, "expected application/json");
+  expect(server.post("a", "multipart/form-data; boundary=x"), 415, "expected application/json");
+  expect(server.post(std::string(10001, ' ')), 413, "10000 bytes");
+  expect(server.post(std::string(21, '\n'), "text/plain"), 413, "20 lines");
+  expect(server.post("{}", "application/json", "/nothing"), 404, "there is no /nothing here");
+  auto client = server.client();
+  expect(*client.Get("/translate"), 405, "takes POST");
+  expect(*client.Put("/translate", "{}", "application/json"), 405, "takes POST");
+  // What curl -d sends.
+  EXPECT_EQ(server.post(R"({"text": "w1"})", "application/x-www-form-urlencoded").status, 200);
+  expect(server.post("text=w1", "application/x-www-form-urlencoded"), 415, "{\"text\": \"...\"}");
+}
+
+TEST(Server, BoundsWhatARequestMayTake) {
+  const Running server({.max_request = 10000});
+  auto client = server.client();
+  // Without a length beforehand.
+  const auto chunked = client.Post(
+      "/translate",
+      [](size_t, httplib::DataSink& sink) {
+        const std::string part(5000, ' ');
+        return sink.write(part.data(), part.size());
+      },
+      "application/json");
+  EXPECT_TRUE(!chunked || chunked->status == 413 || chunked->status == 400);
+  // Small as it comes, large as it is.
+  auto zipping = server.client();
+  zipping.set_compress(true);
+  const auto bomb = zipping.Post("/translate", std::string(5 << 20, ' '), "application/json");
+  ASSERT_TRUE(bomb);
+  EXPECT_EQ(bomb->status, 413) << bomb->body;
+  std::string headers = "GET / HTTP/1.1\r\n";
+  for (int i = 0; i < 10000; ++i) headers += "X-" + std::to_string(i) + ": x\r\n";
+  EXPECT_THAT(ask(server.port(), headers + "\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_EQ(server.post(R"({"text": "w1"})").status, 200);
+}
+
+TEST(Server, AnswersWhatIsHardlyHttp) {
+  const Running server;
+  const int port = server.port();
+  const std::string body = R"({"text": "w1"})";
+  EXPECT_THAT(ask(port, "nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask(port, "GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n"),
+              StartsWith("HTTP/1.1 414"));
+  EXPECT_THAT(ask(port, "POST /translate HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 411"));
+  EXPECT_THAT(ask(port, post_of(body, "Transfer-Encoding: chunked\r\n")),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(ask(port, post_of(body, "Content-Length: 3\r\n")), StartsWith("HTTP/1.1 400"));
+  for (const std::string length : {"-1", "1x", "99999999999999999999"}) {
+    EXPECT_THAT(
+        ask(port, "POST /translate HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body),
+        StartsWith("HTTP/1.1 400"))
+        << length;
+  }
+  EXPECT_THAT(ask(port, "BREW / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 4"));
+  EXPECT_THAT(ask(port, "GET /health HTTP/1.0\r\n\r\n"), HasSubstr("\"ok\""));
+  // Two requests at once, and one byte by byte.
+  const std::string two = ask(port, post_of(body) + post_of(body, "Connection: close\r\n"));
+  EXPECT_NE(two.find("HTTP/1.1 200"), two.rfind("HTTP/1.1 200"));
+  const Raw slow(port);
+  for (const char c : post_of(body, "Connection: close\r\n")) slow.send({&c, 1});
+  EXPECT_THAT(slow.read(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(Server, SendsAwayWhoComesWhenItIsFull) {
+  ServerOptions options = kRoomy;
+  options.max_waiting = 20000;
+  const Running server(options);
+  const Raw busy(server.port());
+  busy.send(post_of(json{{"text", endless_text()}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  const auto answer = server.post(R"({"text": "w1"})");
+  EXPECT_EQ(answer.status, 503) << answer.body;
+  EXPECT_EQ(answer.get_header_value("Retry-After"), "1");
+}
+
+TEST(Server, GivesUpWhatTakesTooLong) {
+  ServerOptions options = kRoomy;
+  options.timeout_seconds = 0.2;
+  const Running server(options);
+  const auto answer = server.post(json{{"text", endless_text()}}.dump());
+  EXPECT_EQ(answer.status, 504) << answer.body;
+  EXPECT_THAT(answer.body, HasSubstr("0.2 seconds"));
+  EXPECT_EQ(server.post(R"({"text": "w1"})").status, 200);
+}
+
+TEST(Server, GivesUpWhatNobodyWaitsFor) {
+  const Running server(kRoomy);
+  Raw client(server.port());
+  client.send(post_of(json{{"text", endless_text()}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  client.close();
+  EXPECT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") == 0; }));
+  EXPECT_EQ(server.metric("residual_lines_total"), 0);
+}
+
+TEST(Server, StopsWhenThoseWhoWaitHaveTheirAnswers) {
+  Running server;
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += words(i, 10) + "\n";
+  const Raw client(server.port());
+  client.send(post_of(json{{"text", text}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  const int port = server.port();
+  server.stop();
+  EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 200"));
+  EXPECT_FALSE(httplib::Client("127.0.0.1", port).Get("/health"));
+}
+
+TEST(Server, MayBeStoppedBeforeItRuns) {
+  Server server({.port = 0});
+  server.stop();
+  server.run(std::make_shared<decode::Translator>(
+      std::vector{test::random_model(test::small_config()).weights()}, test::word_tools(),
+      decode::TranslatorOptions{}));
+}
+
+TEST(Server, ServesAsManyClientsInTurnAsThereAre) {
+  const Running server({.connections = 1});
+  auto keeping = server.client();
+  keeping.set_keep_alive(true);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(keeping.Get("/health"));
+    EXPECT_TRUE(server.client().Get("/health"));
+  }
+}
+
+TEST(Server, DoesNotShareItsPort) {
+  const Server first({.port = 0});
+  const std::string address = first.address();
+  const int port = std::stoi(address.substr(address.rfind(':') + 1));
+  EXPECT_THAT([&] { Server({.port = port}); },
+              testing::ThrowsMessage<Error>(HasSubstr("cannot listen there")));
+  EXPECT_THROW(Server({.host = "no.such.host.invalid"}), Error);
+}
+
+TEST(Server, LetsOtherSitesAskIfToldSo) {
+  const Running closed, open({.allow_origin = "https://example.org"});
+  EXPECT_EQ(closed.post(R"({"text": "w1"})").get_header_value("Access-Control-Allow-Origin"), "");
+  EXPECT_EQ(open.post(R"({"text": "w1"})").get_header_value("Access-Control-Allow-Origin"),
+            "https://example.org");
+  const auto asked = open.client().Options("/translate");
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->status, 204);
+  EXPECT_EQ(asked->get_header_value("Access-Control-Allow-Headers"), "Content-Type");
+}
+
+TEST(Server, DescribesTheModelItselfAndItsWork) {
+  Running server;
+  const auto model = json::parse(server.get("/model"));
+  EXPECT_EQ(model["scheme"], "resi-dual");
+  EXPECT_EQ(model["search"]["beam"], 5);
+  EXPECT_EQ(json::parse(server.get("/health"))["status"], "ok");
+  EXPECT_THAT(server.get("/"), HasSubstr("<title>ResiDual</title>"));
+  server.post(R"({"text": "w1 w2\nw3"})");
+  EXPECT_EQ(server.metric("residual_lines_total"), 2);
+  EXPECT_EQ(server.metric("residual_source_pieces_total"), 3);
+  EXPECT_EQ(server.metric("residual_http_answers_total{path=\"/translate\",status=\"200\"}"), 1);
+}
+
+// Collects the keys of a request.
+std::set<std::string> keys_of_requests() {
+  std::set<std::string> keys;
+  std::istringstream lines(explain_config<TranslationRequest>());
+  for (std::string line; std::getline(lines, line) && line != "[sampling]";) {
+    const size_t equals = line.find(" = ");
+    if (!line.starts_with('#') && equals != std::string::npos) keys.insert(line.substr(0, equals));
+  }
+  keys.insert("sampling");
+  return keys;
+}
+
+TEST(OpenApi, KnowsEveryKeyOfARequest) {
+  const Running server;
+  const auto api = json::parse(server.get("/openapi.json"));
+  std::set<std::string> described;
+  for (const auto& [key, value] : api["components"]["schemas"]["Request"]["properties"].items()) {
+    described.insert(key);
+  }
+  EXPECT_EQ(described, keys_of_requests());
+}
+
+}  // namespace
+}  // namespace residual::serve
