@@ -32,27 +32,15 @@ void fields(ConfigVisitor& visit, Settings& s) {
   fields(visit, s.translator.search);
 }
 
-// TOML wants quotes around whatever is no number or truth value.
-std::string toml_line(const std::string& word) {
-  const size_t equals = word.find('=');
-  require(equals != std::string::npos && equals > 0, "settings: expected key=value, got \"{}\"",
-          word);
-  const std::string value = word.substr(equals + 1);
-  char* end = nullptr;
-  std::strtod(value.c_str(), &end);
-  const bool is_number = !value.empty() && *end == '\0';
-  if (is_number || value == "true" || value == "false") return word;
-  return word.substr(0, equals) + "='" + value + "'";
-}
-
 }  // namespace
 
 decode::TranslatorOptions parse_settings(std::string_view words) {
   std::istringstream stream{std::string(words)};
-  std::string toml;
-  for (std::string word; stream >> word;) toml += toml_line(word) + "\n";
   Settings settings;
-  read_toml(toml, "settings", [&](ConfigVisitor& visit) { fields(visit, settings); });
+  for (std::string word; stream >> word;) {
+    apply_setting(
+        word, [&](ConfigVisitor& visit) { fields(visit, settings); }, "settings: ");
+  }
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
   o.crew.threads = static_cast<int>(settings.threads);

@@ -167,7 +167,7 @@ class Reader : public ConfigVisitor {
   template <class T>
   T scalar(const toml::node& node, const char* key, const char* expected) const {
     require(node.is<T>(), "{}{}: expected {}, got {}", where(node), dotted(path_, key), expected,
-            type_name(node));
+            raw_ ? quote(*raw_) : std::string(type_name(node)));
     return node.as<T>()->get();
   }
 
@@ -404,9 +404,10 @@ void read_layered_toml(const fs::path& file, const ConfigFields& all_fields) {
   read_layers({file.lexically_normal()}, all_fields);
 }
 
-void apply_setting(const std::string& setting, const ConfigFields& all_fields) {
+void apply_setting(const std::string& setting, const ConfigFields& all_fields,
+                   const std::string& name_prefix) {
   const size_t equals = setting.find('=');
-  const std::string name = fmt::format("--set {}", setting);
+  const std::string name = name_prefix + setting;
   require(equals != std::string::npos && equals > 0, "{}: expected key=value", name);
   const std::string key = setting.substr(0, equals);
   const std::string value = setting.substr(equals + 1);

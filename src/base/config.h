@@ -92,7 +92,8 @@ using ConfigFields = std::function<void(ConfigVisitor&)>;
 // What the templates below do once the struct is bound; `name` stands before error texts.
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields);
 void read_layered_toml(const fs::path& file, const ConfigFields& all_fields);
-void apply_setting(const std::string& setting, const ConfigFields& all_fields);
+void apply_setting(const std::string& setting, const ConfigFields& all_fields,
+                   const std::string& name_prefix = "--set ");
 std::string write_toml(const ConfigFields& all_fields, bool explain);
 
 // Members that the file does not mention keep their values. Unknown keys and wrong types are

@@ -127,10 +127,12 @@ TEST_F(Api, SaysWhatIsWrongWithAModelOrASetting) {
   expect_failure("baem=4", "unknown key \"baem\"; did you mean \"beam\"?");
   expect_failure("beam=many", "beam");
   expect_failure("beam=0", "beam");
-  expect_failure("beam", "expected key=value, got \"beam\"");
+  expect_failure("beam", "settings: beam: expected key=value");
+  expect_failure("beam=05", "settings: beam=05: beam: expected an integer, got \"05\"");
+  expect_failure("length_penalty=.5", "length_penalty: expected a number, got \".5\"");
   expect_failure("beam=2 n_best=3", "a beam of 2 gives from 1 to 2 translations");
   expect_failure("precision=fp64", "fp64");
-  expect_failure("source='", "settings");
+  expect_failure("source=o'x", "o'x");
   expect_failure("with_attention=true", "with_attention");
 }
 

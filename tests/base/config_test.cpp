@@ -145,7 +145,9 @@ TEST(Config, SettingsReachListElementsByNumber) {
 
 TEST(Config, AFaultySettingIsNamed) {
   EXPECT_THAT(set_error("clean.ratio=x"),
-              HasSubstr("--set clean.ratio=x: clean.ratio: expected a number, got a string"));
+              HasSubstr("--set clean.ratio=x: clean.ratio: expected a number, got \"x\""));
+  EXPECT_THAT(set_error("clean.min_words=9223372036854775808"),
+              HasSubstr("expected an integer, got \"9223372036854775808\""));
   EXPECT_THAT(set_error("name"), HasSubstr("--set name: expected key=value"));
   EXPECT_THAT(set_error("=3"), HasSubstr("expected key=value"));
   EXPECT_THAT(set_error("a b=3"), HasSubstr("expected key=value"));
