@@ -28,17 +28,13 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
       "X");
   add("--word-penalty", o.word_penalty, "subtracted for each token before that, as in Marian", "X");
   add("--min-length", o.min_length, "tokens before </s>, at least")->check(not_negative());
-  CLI::Option* const longest = command
-                                   .add_option_function<int64_t>(
-                                       "--max-length",
-                                       [&o](int64_t length) {
-                                         o.max_length_factor = 0;
-                                         o.max_length_offset = static_cast<double>(length);
-                                       },
-                                       "tokens before </s>, at most, however long the source is")
-                                   ->check(positive())
-                                   ->type_name("N")
-                                   ->group(group);
+  const auto set_longest = [&o](int64_t length) {
+    o.max_length_factor = 0;
+    o.max_length_offset = static_cast<double>(length);
+  };
+  CLI::Option* const longest = command.add_option_function<int64_t>(
+      "--max-length", set_longest, "tokens before </s>, at most, however long the source is");
+  longest->check(positive())->type_name("N")->group(group);
   add("--max-length-factor", o.max_length_factor,
       "otherwise at most this times the source's tokens ...", "X")
       ->excludes(longest)
