@@ -6,8 +6,18 @@
 namespace residual::cli {
 namespace {
 
-// CLI11 would take the largest 64-bit number for any above it.
-constexpr double kTooMany = 0x1p63;
+// A check of a number, of which `kind` says what `fits` asks.
+CLI::Validator number(const char* kind, bool (*fits)(double), const char* name) {
+  const auto check = [kind, fits](std::string& text) -> std::string {
+    double value = 0;
+    if (!CLI::detail::lexical_cast(text, value) || !fits(value)) {
+      return fmt::format("expected a number {}, got \"{}\"", kind, text);
+    }
+    // CLI11 would take the largest 64-bit number for any above it.
+    return value < 0x1p63 ? "" : fmt::format("expected a number below 2^63, got \"{}\"", text);
+  };
+  return {check, name};
+}
 
 }  // namespace
 
@@ -32,21 +42,13 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
 }
 
 CLI::Validator positive() {
-  const auto check = [](std::string& text) {
-    double value = 0;
-    const bool fits = CLI::detail::lexical_cast(text, value) && value > 0 && value < kTooMany;
-    return fits ? "" : fmt::format("expected a number greater than 0, got \"{}\"", text);
-  };
-  return {check, "POSITIVE"};
+  return number(
+      "greater than 0", [](double value) { return value > 0; }, "POSITIVE");
 }
 
 CLI::Validator not_negative() {
-  const auto check = [](std::string& text) {
-    double value = 0;
-    const bool fits = CLI::detail::lexical_cast(text, value) && value >= 0 && value < kTooMany;
-    return fits ? "" : fmt::format("expected a number that is not negative, got \"{}\"", text);
-  };
-  return {check, "NOT NEGATIVE"};
+  return number(
+      "that is not negative", [](double value) { return value >= 0; }, "NOT NEGATIVE");
 }
 
 void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group) {

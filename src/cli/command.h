@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "text/lines.h"
 
 // A command is one file: a struct of options, a function that binds them to flags, and one call
@@ -25,7 +26,18 @@ void add_line_options(CLI::App& command, text::TransformLines& files);
 // --replace-invalid, for commands whose files are no TransformLines.
 void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group);
 
-// Checks of a number: greater than 0, at least 0. CLI11's own print the largest double.
+// Calls what fails only because of what was typed: its Error is wrong usage.
+template <class Body>
+void check_typed(const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    throw CLI::ValidationError(error.what());
+  }
+}
+
+// Checks of a number: greater than 0, at least 0; and below 2^63. CLI11's own print the largest
+// double.
 CLI::Validator positive();
 CLI::Validator not_negative();
 

@@ -69,7 +69,8 @@ void add_sampling_options(CLI::App& command, decode::Sampling& o) {
   add("--top-p", o.top_p, "only from the fewest tokens whose probabilities sum to P", "P");
   add("--temperature", o.temperature, "divides logits before drawing", "X")->check(positive());
   add("--seed", o.seed, "of the random numbers; a line's draws depend on it and the line alone",
-      "N");
+      "N")
+      ->check(not_negative());
 }
 
 }  // namespace
@@ -128,11 +129,7 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
 }
 
 void check_search(const decode::SearchOptions& options) {
-  try {
-    decode::check(options);
-  } catch (const Error& error) {
-    throw CLI::ValidationError(error.what());
-  }
+  check_typed([&] { decode::check(options); });
 }
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {

@@ -50,6 +50,7 @@ void run(const CLI::App& command, data::FetchOptions options, bool list) {
   if (list) return print_sources();
   if (options.source.empty()) throw CLI::RequiredError("SOURCE");
   if (options.output.empty()) throw CLI::RequiredError("--output");
+  check_typed([&] { data::find_source(options.source); });
   check_use(command, options);
   if (options.downloads.empty()) options.downloads = default_downloads(options.output);
   for (const auto& file : data::fetch(options)) {

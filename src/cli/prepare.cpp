@@ -42,7 +42,7 @@ data::Recipe resolve(const Options& options) {
   if (!options.train.empty()) recipe.train = options.train;
   if (!options.dev.empty()) recipe.dev = options.dev;
   if (!options.test.empty()) recipe.test = options.test;
-  apply_settings<data::Recipe>(options.settings, recipe);
+  check_typed([&] { apply_settings<data::Recipe>(options.settings, recipe); });
   return recipe;
 }
 

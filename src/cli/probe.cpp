@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "train/config.h"
 
 namespace residual::cli {
 namespace {
@@ -31,6 +32,7 @@ CLI::Option* add_output(CLI::App& command, ProbeCommand& o) {
 
 void add_seed(CLI::App& command, int64_t& seed, const std::string& group) {
   command.add_option("--seed", seed, "of everything that is random")
+      ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -164,6 +166,10 @@ void add_probe(CLI::App& root, Run run) {
   command->callback([command, options, run = std::move(run)] {
     if (!command->get_subcommands().empty()) return;
     if (options->output.empty()) throw CLI::RequiredError("--output");
+    check_typed([&] {
+      train::TrainConfig any;
+      apply_settings<train::TrainConfig>(options->models.settings, any);
+    });
     run(*options);
   });
 }

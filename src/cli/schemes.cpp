@@ -45,7 +45,7 @@ int64_t parameter_count(const std::string& name, const Options& options) {
 
 void print(const Options& options) {
   nlohmann::json all = nlohmann::json::array();
-  if (!options.name.empty()) schemes::find<Listing>(options.name);
+  if (!options.name.empty()) check_typed([&] { schemes::find<Listing>(options.name); });
   for (const auto& entry : schemes::registry<Listing>()) {
     if (!options.name.empty() && entry.name != options.name) continue;
     const int64_t count = parameter_count(entry.name, options);

@@ -106,6 +106,7 @@ void check_usage(const Options& options) {
   if (options.bleu.smoothing_value && !has_value) {
     wrong("--smooth-value belongs to --smooth-method floor or add-k");
   }
+  check_typed([&] { make_metrics(options); });
 }
 
 std::vector<System> read_systems(const Options& options) {

@@ -39,7 +39,9 @@ void run(Options o) {
     return;
   }
   if (o.plan.empty()) throw CLI::RequiredError("PLAN");
-  const study::Plan plan = study::load_plan(o.plan, o.settings);
+  const study::Plan plan = study::load_plan(o.plan, [&](study::Plan& p) {
+    check_typed([&] { apply_settings<study::Plan>(o.settings, p); });
+  });
   if (o.output.empty()) o.output = fs::path("studies") / plan.name();
   study::RunnerOptions runner{.output = o.output,
                               .jobs = o.jobs > 0 ? o.jobs : static_cast<int>(plan.jobs),

@@ -94,8 +94,8 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
 int64_t parse_every(const std::string& text) {
   int64_t every = 0;
   const std::string prefix = "every=";
-  const bool fits = text.starts_with(prefix) &&
-                    CLI::detail::lexical_cast(text.substr(prefix.size()), every) && every > 0;
+  std::string number = text.starts_with(prefix) ? text.substr(prefix.size()) : "";
+  const bool fits = positive()(number).empty() && CLI::detail::lexical_cast(number, every);
   if (!fits) throw CLI::ValidationError("--probe", "expected every=N, got \"" + text + "\"");
   return every;
 }
@@ -136,7 +136,7 @@ train::TrainConfig read_recipe(const TrainCommand& command) {
     read_recipe_file<data::Recipe>(command.recipe, config, "train", "prepare");
   }
   if (!command.data.empty()) config.data.prepared = command.data;
-  apply_settings<train::TrainConfig>(command.settings, config);
+  check_typed([&] { apply_settings<train::TrainConfig>(command.settings, config); });
   return config;
 }
 

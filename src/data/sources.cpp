@@ -186,21 +186,25 @@ std::span<const Source> sources() {
   return all;
 }
 
-std::vector<FetchedSet::File> fetch(FetchOptions options) {
+const Source& find_source(const std::string& name) {
   std::vector<std::string> names;
   for (const Source& source : sources()) {
+    if (source.name == name) return source;
     names.emplace_back(source.name);
-    if (source.name != options.source) continue;
-    if (options.pairs.empty()) options.pairs = source.pairs;
-    require_writable(options.output);
-    options.downloads /= source.name;
-    FetchedSet set(options);
-    source.fetch(options, set);
-    return set.commit(source.licence);
   }
-  const std::string hint = suggestion(options.source, names);
-  fail("unknown source \"{}\"{}", options.source,
+  const std::string hint = suggestion(name, names);
+  fail("unknown source \"{}\"{}", name,
        hint.empty() ? "; `residual fetch --list` shows all" : hint);
+}
+
+std::vector<FetchedSet::File> fetch(FetchOptions options) {
+  const Source& source = find_source(options.source);
+  if (options.pairs.empty()) options.pairs = source.pairs;
+  require_writable(options.output);
+  options.downloads /= source.name;
+  FetchedSet set(options);
+  source.fetch(options, set);
+  return set.commit(source.licence);
 }
 
 }  // namespace residual::data

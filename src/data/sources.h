@@ -76,6 +76,7 @@ struct Source {
 };
 
 std::span<const Source> sources();
+const Source& find_source(const std::string& name);  // an Error with a suggestion if there is none
 
 // From the network, or from files put by hand into options.downloads, to options.output.
 std::vector<FetchedSet::File> fetch(FetchOptions options);

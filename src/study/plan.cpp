@@ -204,11 +204,11 @@ void complete(const Plan& plan, Cell& cell) {
 
 }  // namespace
 
-Plan load_plan(const fs::path& file, const std::vector<std::string>& settings) {
+Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change) {
   Plan plan;
   plan.file = file;
   read_layered_config(file, plan);
-  apply_settings<Plan>(settings, plan);
+  if (change) change(plan);
   check(plan);
   return plan;
 }

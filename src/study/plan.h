@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -67,10 +68,10 @@ void fields(ConfigVisitor& visit, TestPlan& test);
 void fields(ConfigVisitor& visit, EvaluatePlan& evaluate);
 void fields(ConfigVisitor& visit, Plan& plan);
 
-// Reads a plan, with those it extends, overrules keys of it ("jobs=4") and checks it: unknown
+// Reads a plan, with those it extends, lets `change` overrule keys of it, and checks it: unknown
 // schemes, names that cannot be part of a file name, tables that do not exist are errors that name
 // the key.
-Plan load_plan(const fs::path& file, const std::vector<std::string>& settings = {});
+Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change = nullptr);
 
 // One training run.
 struct Cell {

@@ -94,6 +94,19 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual score", "HYP is required"},
            {"residual translate --model m --beam 0",
             "--beam: expected a number greater than 0, got \"0\""},
+           {"residual translate --model m --sample --seed 9223372036854775808",
+            "--seed: expected a number below 2^63, got \"9223372036854775808\""},
+           {"residual probe -o d --set model.wdth=8", "unknown key \"model.wdth\""},
+           {"residual probe -o d --seed 9223372036854775808", "--seed: expected a number below"},
+           {"residual train r.toml --probe every=9223372036854775808", "--probe: expected every=N"},
+           {"residual fetch debain -o d", "unknown source \"debain\"; did you mean \"debian\"?"},
+           {"residual schemes nope", "unknown residual scheme \"nope\""},
+           {"residual score --ref r h -m chrf --chrf-char-order 0", "chrF"},
+           {"residual train --check --set batch.sed=3", "unknown key \"batch.sed\""},
+           {"residual train --check --set train.seed=9223372036854775808",
+            "train.seed: expected an integer, got \"9223372036854775808\""},
+           {"touch p.toml; residual study p.toml --set jobs=x", "jobs: expected an integer"},
+           {"residual prepare -o d --set clean.max_ratio=x", "expected a number, got \"x\""},
            {"residual completions tcsh", "tcsh not in {bash,zsh,fish}"}}) {
     SCOPED_TRACE(line);
     const auto result = run(line + " < /dev/null");

@@ -132,7 +132,10 @@ TEST(Plan, MistakesAreNamed) {
 TEST(Plan, KeysCanBeOverruled) {
   const TinyPlan tiny;
   const fs::path file = tiny.write("depths = 1\n", kTwoSchemes);
-  EXPECT_THAT(load_plan(file, {"seeds=[3, 4]", "jobs=2"}).seeds, ElementsAre(3, 4));
+  const auto plan = load_plan(file, [](Plan& p) { p.seeds = {3, 4}; });
+  EXPECT_THAT(plan.seeds, ElementsAre(3, 4));
+  EXPECT_THAT([&] { load_plan(file, [](Plan& p) { p.seeds.clear(); }); },
+              testing::ThrowsMessage<Error>(HasSubstr("seeds: is empty")));
 }
 
 TEST(Plan, AllThatAreShippedCanBeExpanded) {
