@@ -114,7 +114,7 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
 }
 
 // CLI11 calls a positional argument by its name in the code; help and this by that of its type.
-std::string required(const CLI::App& app, std::string message) {
+std::string called_as_in_help(const CLI::App& app, std::string message) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name() + " ";
     if (option->get_positional() && message.starts_with(name)) {
@@ -197,7 +197,10 @@ void set_up_help(CLI::App& root) {
     app = deepest(app);
     std::string message = error.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&error)) message = unexpected(*app, message);
-    if (dynamic_cast<const CLI::RequiredError*>(&error)) message = required(*app, message);
+    if (dynamic_cast<const CLI::RequiredError*>(&error) ||
+        dynamic_cast<const CLI::ExcludesError*>(&error)) {
+      message = called_as_in_help(*app, message);
+    }
     return fmt::format("residual: {}\nTry `{} --help`.\n", message, path_of(app));
   });
 }

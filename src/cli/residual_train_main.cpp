@@ -37,9 +37,7 @@ train::RunDirectory resume(const TrainCommand& command) {
   if (!changed || !fs::exists(output / train::kRunConfig)) {
     return train::RunDirectory::resume(output, nullptr);
   }
-  TrainCommand given = command;
-  if (given.recipe.empty()) given.recipe = output / train::kRunConfig;
-  const train::TrainConfig config = read_recipe(given);
+  const train::TrainConfig config = read_recipe(command);
   check_settings(config);
   return train::RunDirectory::resume(output, &config);
 }

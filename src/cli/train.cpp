@@ -15,6 +15,7 @@
 #include "train/config.h"
 #include "train/corpora.h"
 #include "train/memory.h"
+#include "train/run_directory.h"
 
 namespace residual::cli {
 namespace {
@@ -38,12 +39,11 @@ void print_check(const train::TrainConfig& given) {
 }
 
 void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
-  if (!command.explain && !command.check) {
-    const bool enough = !command.recipe.empty() || !command.replay.empty() ||
-                        (command.resume && !command.output.empty());
-    if (!enough) throw CLI::RequiredError("RECIPE");
-    return train(command);
-  }
+  const bool looks = command.explain || command.check;
+  const bool enough = !command.recipe.empty() || !command.replay.empty() ||
+                      (command.resume ? !command.output.empty() : looks);
+  if (!enough) throw CLI::RequiredError("RECIPE");
+  if (!looks) return train(command);
   const train::TrainConfig config = read_recipe(command);
   if (command.explain) {
     fmt::print("{}", explain_config(config));
@@ -120,21 +120,24 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
           "metrics.jsonl, and warn when gradients vanish or representations collapse")
       ->type_name("every=N")
       ->group(group);
-  command
-      .add_option("--replay", options.replay,
-                  "repeat the update that a run stopped at, from the directory it left, and print "
-                  "every block's numbers")
-      ->type_name("DIR")
-      ->group(group);
+  const auto others = command.get_options([](CLI::Option*) { return true; });
+  CLI::Option* const replay =
+      command
+          .add_option("--replay", options.replay,
+                      "repeat the update that a run stopped at, from the directory it left, and "
+                      "print every block's numbers; stands alone")
+          ->type_name("DIR")
+          ->group(group);
+  for (CLI::Option* const other : others) replay->excludes(other);
 }
 
 }  // namespace
 
 train::TrainConfig read_recipe(const TrainCommand& command) {
   train::TrainConfig config;
-  if (!command.recipe.empty()) {
-    read_recipe_file<data::Recipe>(command.recipe, config, "train", "prepare");
-  }
+  const bool own = command.resume && command.recipe.empty();
+  const fs::path recipe = own ? command.output / train::kRunConfig : command.recipe;
+  if (!recipe.empty()) read_recipe_file<data::Recipe>(recipe, config, "train", "prepare");
   if (!command.data.empty()) config.data.prepared = command.data;
   check_typed([&] { apply_settings<train::TrainConfig>(command.settings, config); });
   return config;

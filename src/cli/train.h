@@ -21,7 +21,8 @@ struct TrainCommand {
   bool check = false;
 };
 
-// The recipe file, then --data, then --set: each overrules what came before.
+// The recipe file, or that of the run to resume, then --data, then --set: each overrules what came
+// before.
 train::TrainConfig read_recipe(const TrainCommand& command);
 
 // The command's options; `run` is called for what needs LibTorch. --explain and --check do not.

@@ -97,6 +97,9 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual translate --model m --sample --seed 9223372036854775808",
             "--seed: expected a number below 2^63, got \"9223372036854775808\""},
            {"residual probe -o d --set model.wdth=8", "unknown key \"model.wdth\""},
+           {"touch r.toml; residual train r.toml --replay d", "RECIPE excludes --replay"},
+           {"residual train --replay d --set train.seed=2", "--set excludes --replay"},
+           {"residual train --resume --check", "RECIPE is required"},
            {"residual probe -o d --seed 9223372036854775808", "--seed: expected a number below"},
            {"residual train r.toml --probe every=9223372036854775808", "--probe: expected every=N"},
            {"residual fetch debain -o d", "unknown source \"debain\"; did you mean \"debian\"?"},
@@ -123,6 +126,13 @@ TEST(Prepare, WarnsOfALanguageWithoutAbbreviations) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.error,
               HasSubstr("language \"xx\" is not known, English abbreviations are used"));
+}
+
+TEST(Train, OfARunThatIsResumedExplainsItsOwnConfiguration) {
+  const auto result = run(
+      "mkdir run; echo 'train.max_updates = 7' > run/config.toml\n"
+      "residual train --resume -o run --set model.width=64 --explain | grep -E '^max_u|^width'");
+  EXPECT_EQ(result.output, "width = 64\nmax_updates = 7\n") << result.error;
 }
 
 TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
