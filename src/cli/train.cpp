@@ -25,6 +25,7 @@ void print_check(const train::TrainConfig& given) {
   train::check(given);
   const train::Corpora corpora(given);
   const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given));
+  if (config.validate.wants_bleu()) corpora.require_dev_text();
   data::Batcher batcher = corpora.batcher(config);
   const int64_t batches = batcher.batches_in_epoch(1);
   const int64_t updates =

@@ -33,10 +33,8 @@ decode::TextTools text_tools(const Corpora& corpora, const model::Description& m
 
 DevBleu::DevBleu(const Corpora& corpora, const TrainConfig& config)
     : corpora_(corpora), config_(config) {
+  corpora.require_dev_text();
   for (const auto& dev : corpora.dev()) {
-    require(!dev.source_text.empty() && !dev.target_text.empty(),
-            "{}: keeps no raw text of {}, which BLEU is computed on; prepare it anew",
-            corpora.directory().string(), dev.file);
     texts_.push_back({.direction = {dev.source, dev.target, dev.source_tag},
                       .sources = metrics::read_lines(corpora.directory() / dev.source_text,
                                                      text::Invalid::refuse),

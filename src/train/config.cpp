@@ -182,7 +182,7 @@ void check(const TrainConfig& c) {
   require(cpu || c.train.workers <= 1, "train.workers: is {}; one GPU is driven by one worker",
           c.train.workers);
   const bool translates = c.model.kind == model::Kind::translation;
-  require(translates || (c.validate.metric != Metric::bleu && !c.validate.bleu),
+  require(translates || !c.validate.wants_bleu(),
           "validate.metric, validate.bleu: BLEU needs a translation model");
   require(c.validate.patience == 0 || c.validate.every_updates + c.validate.every_epochs > 0,
           "validate.patience: is {}, but validation is off", c.validate.patience);

@@ -96,6 +96,8 @@ struct ValidateConfig {
   int64_t patience = 0;
   bool bleu = false;
   int64_t beam = 5;
+
+  bool wants_bleu() const { return bleu || metric == Metric::bleu; }
 };
 
 struct CheckpointConfig {

@@ -135,6 +135,15 @@ std::vector<data::PreparedCorpus> Corpora::dev() const {
   return all;
 }
 
+void Corpora::require_dev_text() const {
+  for (const auto& [prepared, corpus, prefix] : dev_) {
+    require(fs::is_regular_file(directory_ / prepared.source_text) &&
+                fs::is_regular_file(directory_ / prepared.target_text),
+            "{}: keeps no raw text of {}, which BLEU is computed on; prepare it anew",
+            directory_.string(), prepared.file);
+  }
+}
+
 std::string Corpora::lines_of(const data::Batch& batch, size_t most) const {
   const Entry& entry = train_[static_cast<size_t>(batch.corpus)];
   std::vector<uint64_t> lines;

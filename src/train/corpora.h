@@ -28,6 +28,7 @@ class Corpora {
   std::vector<data::Batch> dev_batches(const TrainConfig& config) const;
 
   std::vector<data::PreparedCorpus> dev() const;
+  void require_dev_text() const;  // an Error if a dev corpus comes without its raw lines
 
   // "train en-de: lines 3, 17, 18 and 40 more": where a training batch's sentences come from.
   std::string lines_of(const data::Batch& batch, size_t most = SIZE_MAX) const;

@@ -55,8 +55,7 @@ Trainer::Trainer(RunDirectory& run, FileSystem& system)
       scaler_(config_.loss_scale, config_.train.precision),
       store_(run.path() / kCheckpoints, config_.model, system) {
   require_memory(config_, available_memory());
-  const bool wants_bleu = config_.validate.bleu || config_.validate.metric == Metric::bleu;
-  if (wants_bleu && !dev_.empty()) bleu_.emplace(corpora_, config_);
+  if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
   learner_ = std::make_unique<Learner>(config_);
   corpora_.with_vocabularies(config_);  // checks their sizes
   state_.loss_scale = scaler_.scale();

@@ -135,6 +135,17 @@ TEST(Train, OfARunThatIsResumedExplainsItsOwnConfiguration) {
   EXPECT_EQ(result.output, "width = 64\nmax_updates = 7\n") << result.error;
 }
 
+TEST(Train, CheckAsksForTheTextThatBleuNeeds) {
+  const auto result =
+      run("for i in $(seq 40); do echo \"a b $i\"; done | tee t.en > t.de\n"
+          "residual -q prepare --source-lang en --target-lang de --train t --set split.dev_every=4 "
+          "-o prepared > table; rm prepared/dev.de.txt\n"
+          "echo 'data.prepared = \"prepared\"' > r.toml; residual train r.toml --check > sizes && "
+          "residual train r.toml --set validate.metric=bleu --check");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.error, HasSubstr("prepared: keeps no raw text of dev"));
+}
+
 TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"residual tokenize /nonexistent",
