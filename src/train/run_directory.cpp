@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/parallel.h"
 #include "base/version.h"
 
@@ -166,7 +167,12 @@ void RunDirectory::begin(const std::string& libraries, FileSystem& system) {
   has_changed_ = false;
   Environment environment;
   const fs::path file = path_ / kEnvironment;
-  if (fs::exists(file)) read_config(file, environment);
+  try {
+    if (fs::exists(file)) read_config(file, environment);
+  } catch (const Error& error) {  // only a record: no reason to stop
+    log::warn("{}; it begins anew", error.what());
+    environment = {};
+  }
   environment.sessions.push_back(session(libraries));
   replace_file(file, to_toml(environment), system);
 }

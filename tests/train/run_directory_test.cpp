@@ -129,6 +129,19 @@ TEST_F(RunDirectories, RecordEverySession) {
   EXPECT_THAT(text, HasSubstr("commit = "));
 }
 
+TEST_F(RunDirectories, WithADamagedRecordOfSessionsBeginItAnew) {
+  auto run = RunDirectory::create(path_, config_, false);
+  replace_file(path_ / "environment.toml", "[[sessions]]\nhost = \"a\"\n[[sess");
+  log::set_level(log::Level::off);
+  run.begin("LibTorch 1");
+  log::set_level(log::Level::info);
+  run.begin("LibTorch 2");
+  const std::string text = read_file(path_ / "environment.toml");
+  EXPECT_THAT(text, testing::Not(HasSubstr("host = \"a\"")));
+  EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 1\""));
+  EXPECT_THAT(text, HasSubstr("libraries = \"LibTorch 2\""));
+}
+
 TEST(GrowingFile, IsCutBackToWhatWasKnown) {
   const test::TemporaryDirectory directory;
   const fs::path path = directory / "metrics.jsonl";
