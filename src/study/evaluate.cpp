@@ -81,6 +81,7 @@ void fields(ConfigVisitor& visit, TestScore& s) {
 
 void fields(ConfigVisitor& visit, Result& r) {
   visit("made_from", r.made_from, "checksum of configuration and evaluation");
+  visit("corpus", r.corpus, "checksum of the prepared corpus");
   visit("updates", r.updates, "that were trained");
   visit("seconds", r.seconds, "of training");
   visit("converged", r.converged, "whether it is better than word frequencies");
@@ -99,6 +100,13 @@ std::string fingerprint(const Plan& plan, const Cell& cell) {
   train::TrainConfig config = cell.config;
   config.description.clear();
   return to_hex(checksum(to_toml(config) + to_toml(evaluation)));
+}
+
+std::string corpus_fingerprint(const fs::path& corpus) {
+  if (!fs::exists(corpus / "prepared.toml")) return "";
+  Checksum sum;
+  for (const auto& file : data::load_manifest(corpus).files) sum.add(file.checksum + "\n");
+  return to_hex(sum.value());
 }
 
 fs::path translation_file(const fs::path& stem, const TestSet& test) {

@@ -31,7 +31,9 @@ struct TestScore {
 
 // DIR/results/NAME.toml: a cell that needs no more work.
 struct Result {
-  std::string made_from;  // checksum of configuration and evaluation: a change makes it stale
+  // Checksums of configuration and evaluation, and of the prepared corpus: a change of either makes
+  // it stale. Older versions did not note the corpus.
+  std::string made_from, corpus;
   int64_t updates = 0;
   double seconds = 0;  // of training
   bool converged = false;
@@ -46,6 +48,7 @@ void fields(ConfigVisitor& visit, TestScore& score);
 void fields(ConfigVisitor& visit, Result& result);
 
 std::string fingerprint(const Plan& plan, const Cell& cell);
+std::string corpus_fingerprint(const fs::path& corpus);  // "" if it is not there
 
 // Translates every test set with the weights that the plan chooses, and writes the lines to
 // DIR/results/NAME.TEST.txt.

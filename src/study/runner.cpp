@@ -122,6 +122,7 @@ class Runner {
     const Record record = read_record(run);
     const Verdict verdict = judge(record, plan_.evaluate.model, unigram_);
     Result result{.made_from = fingerprint(plan_, work.cell),
+                  .corpus = corpus_fingerprint(work.cell.config.data.prepared),
                   .updates = record.updates,
                   .seconds = record.seconds,
                   .converged = verdict.converged,

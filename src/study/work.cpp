@@ -68,6 +68,9 @@ std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::
   Result result;
   read_config(file, result);
   if (result.made_from != fingerprint(plan, cell)) return std::nullopt;
+  const std::string corpus = corpus_fingerprint(cell.config.data.prepared);
+  const bool known = !result.corpus.empty() && !corpus.empty();
+  if (known && result.corpus != corpus) return std::nullopt;
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "data/prepared.h"
 #include "study/overview.h"
 #include "study/plans.h"
 #include "train/run_directory.h"
@@ -70,6 +71,31 @@ TEST_F(Studied, ScoresAnewWhenTheEvaluationChanges) {
   EXPECT_NE(look()[0].action, Action::nothing);
   plan_.evaluate.beam = 5;
   plan_.jobs = 2;  // has no influence
+  EXPECT_EQ(look()[0].action, Action::nothing);
+}
+
+TEST_F(Studied, AnotherCorpusOfTheSameNameMakesItStale) {
+  trainer(kNonfinite);
+  run();
+  const fs::path file = tiny_.task().prepared() / "prepared.toml";
+  auto manifest = data::load_manifest(file.parent_path());
+  manifest.commit = "another";
+  replace_file(file, to_toml(manifest));
+  EXPECT_EQ(look()[0].action, Action::nothing);
+  manifest.files[0].checksum = "another";
+  replace_file(file, to_toml(manifest));
+  EXPECT_NE(look()[0].action, Action::nothing);
+
+  // Older versions did not note the corpus.
+  const fs::path done = result_file(options_.output, look()[0].cell);
+  Result result;
+  read_config(done, result);
+  EXPECT_NE(result.corpus, "");
+  result.corpus.clear();
+  replace_file(done, to_toml(result));
+  EXPECT_EQ(look()[0].action, Action::nothing);
+  // A study may be reported where its corpus is not.
+  fs::remove(file);
   EXPECT_EQ(look()[0].action, Action::nothing);
 }
 
