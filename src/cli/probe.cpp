@@ -71,18 +71,22 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
 
 void add_text_options(CLI::App& command, probe::ModelOptions& o) {
   const std::string group = "Text";
-  command.add_option("--text", o.text, "raw sentences, segmented as the model does")
-      ->check(CLI::ExistingFile)
-      ->type_name("FILE")
-      ->group(group);
+  CLI::Option* const text =
+      command.add_option("--text", o.text, "raw sentences, segmented as the model does")
+          ->check(CLI::ExistingFile)
+          ->type_name("FILE")
+          ->group(group);
   command.add_option("--translation", o.translation, "their translations, line by line")
+      ->needs(text)
       ->check(CLI::ExistingFile)
       ->type_name("FILE")
       ->group(group);
   command.add_option("--from", o.from, "source language, if the model has several")
+      ->needs(text)
       ->type_name("LANG")
       ->group(group);
   command.add_option("--to", o.to, "target language, if the model has several")
+      ->needs(text)
       ->type_name("LANG")
       ->group(group);
   command.add_option("--data", o.data, "prepared corpus; its dev split is probed on")

@@ -116,6 +116,8 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
   const Encoder encode_target(subject.text, direction.target, d.target_vocabulary, "");
   text::LineCursor source_lines(options.text);
   text::LineCursor target_lines(translation ? options.translation : options.text);
+  const int64_t positions = subject.config.model.max_positions;
+  bool too_long = false;
   Ids source, target;
   const auto fits = [&](const Ids& side, const std::vector<int32_t>& more) {
     return side.size() + static_cast<int64_t>(more.size()) <= options.tokens;
@@ -125,15 +127,18 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
     require(other.has_value(), "{}: has fewer lines than {}", target_lines.name(),
             source_lines.name());
     const auto s = encode_source(*line), t = encode_target(*other);
-    const auto longest = static_cast<int64_t>(std::max(s.size(), t.size()));
-    if (longest > subject.config.model.max_positions) continue;
+    if (static_cast<int64_t>(std::max(s.size(), t.size())) > positions) {
+      too_long = true;
+      continue;
+    }
     if (source.size() > 0 && (!fits(source, s) || !fits(target, t))) break;
     source.ids.insert(source.ids.end(), s.begin(), s.end());
     target.ids.insert(target.ids.end(), t.begin(), t.end());
     source.end_sentence();
     target.end_sentence();
   }
-  require(source.size() > 0, "{}: has no sentence", source_lines.name());
+  require(source.size() > 0, "{}: has no sentence{}", source_lines.name(),
+          too_long ? fmt::format(" of at most {} tokens, the model's positions", positions) : "");
   return pair_up(std::move(source), std::move(target));
 }
 

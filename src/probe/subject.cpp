@@ -136,6 +136,20 @@ void change_model(Subject& subject, const ModelOptions& options) {
     config.model.encoder_layers = config.model.decoder_layers = options.layers;
 }
 
+// A corpus of other symbols has other sentences under the ids that a model has learnt.
+void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
+  for (const auto file :
+       {&model::Description::source_vocabulary, &model::Description::target_vocabulary}) {
+    const std::string &own = subject.text.description.*file, &other = corpus.description.*file;
+    const auto a = text::Vocabulary::load(subject.text.directory / own);
+    const auto b = text::Vocabulary::load(corpus.directory / other);
+    bool same = a.size() == b.size();
+    for (int32_t id = 0; same && id < a.size(); ++id) same = a.symbol(id) == b.symbol(id);
+    require(same, "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
+            subject.label, own, other, corpus.directory.string());
+  }
+}
+
 // The vocabularies' sizes, and where text is segmented.
 void find_text(Subject& subject, const ModelOptions& options) {
   train::TrainConfig& config = subject.config;
@@ -145,8 +159,11 @@ void find_text(Subject& subject, const ModelOptions& options) {
   if (prepared) {
     const train::Corpora corpora(config);
     config = corpora.with_vocabularies(config);
+    TextFiles text{corpora.directory(), corpora.description(config)};
     if (subject.text.directory.empty()) {
-      subject.text = {corpora.directory(), corpora.description(config)};
+      subject.text = std::move(text);
+    } else if (subject.load) {
+      require_vocabularies(subject, text);
     }
     return;
   }

@@ -107,8 +107,8 @@ std::optional<LineBlock> LineReader::block(std::string bytes) {
       const size_t start =
           before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
       fail(
-          "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file, or pass "
-          "--replace-invalid to put U+FFFD there",
+          "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file, or, if the "
+          "command has it, pass --replace-invalid to put U+FFFD there",
           name_, line, bad - start + 1, static_cast<unsigned char>(bytes[bad]));
     }
     bytes = replace_invalid_utf8(bytes);

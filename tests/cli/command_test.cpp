@@ -96,6 +96,8 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
             "--beam: expected a number greater than 0, got \"0\""},
            {"residual translate --model m --sample --seed 9223372036854775808",
             "--seed: expected a number below 2^63, got \"9223372036854775808\""},
+           {"touch t; residual probe -o d --translation t", "--translation requires --text"},
+           {"residual probe -o d --from en", "--from requires --text"},
            {"residual probe -o d --set model.wdth=8", "unknown key \"model.wdth\""},
            {"touch r.toml; residual train r.toml --replay d", "RECIPE excludes --replay"},
            {"residual train --replay d --set train.seed=2", "--set excludes --replay"},

@@ -6,8 +6,10 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "data/prepared.h"
 #include "support/temporary.h"
 #include "support/torch_models.h"
+#include "train/tiny.h"
 
 namespace residual::probe {
 namespace {
@@ -15,9 +17,18 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-// A model directory of random weights whose words are letters.
-fs::path write_model(const fs::path& path) {
-  nn::Parameters parameters(test::tiny_config({.name = "pre-ln"}));
+std::string letters() {
+  std::string vocabulary;
+  for (char c = 'a'; c < 'a' + 19; ++c) vocabulary += {c, ' ', '1', '\n'};
+  return vocabulary;
+}
+
+// A model directory of random weights.
+fs::path write_model(const fs::path& path, const std::string& vocabulary = letters()) {
+  model::Config config = test::tiny_config({.name = "pre-ln"});
+  config.source_vocabulary = config.target_vocabulary =
+      text::Vocabulary::parse(vocabulary, "vocabulary").size();
+  nn::Parameters parameters(config);
   parameters.initialise(5);
   std::vector<model::TensorBytes> tensors;
   for (size_t i = 0; i < parameters.list().size(); ++i) {
@@ -31,10 +42,8 @@ fs::path write_model(const fs::path& path) {
   model::Description description;
   description.directions = {{.source = "en", .target = "de"}};
   description.model = parameters.config();
-  model::write_directory(path, description, tensors, [](const fs::path& directory) {
-    std::ofstream vocabulary(directory / "vocabulary.txt");
-    for (char c = 'a'; c < 'a' + 19; ++c) vocabulary << c << " 1\n";
-    vocabulary.close();
+  model::write_directory(path, description, tensors, [&](const fs::path& directory) {
+    replace_file(directory / "vocabulary.txt", vocabulary);
     for (const char* language : {"en", "de"}) {
       text::Segmenter({.language = language, .tokenizer = "none", .subwords = "none"}, "")
           .save(directory, language);
@@ -86,6 +95,19 @@ TEST(Subjects, ThatAreTrainedKeepTheirShape) {
   EXPECT_EQ(initial[0].config.model.encoder_layers, 3);
 }
 
+TEST(Subjects, ThatAreTrainedAreProbedOnCorporaOfTheirOwnSymbols) {
+  const test::ReverseTask task;
+  const test::TemporaryDirectory directory;
+  const auto manifest = data::load_manifest(task.prepared());
+  std::string vocabulary = read_file(task.prepared() / manifest.vocabularies[0].file);
+  const fs::path own = write_model(directory / "own", vocabulary);
+  vocabulary[0] = 'z';
+  const fs::path other = write_model(directory / "other", vocabulary);
+  EXPECT_EQ(open_subjects({.subjects = {own}, .data = task.prepared()}).size(), 1u);
+  EXPECT_THAT([&] { open_subjects({.subjects = {other}, .data = task.prepared()}); },
+              ThrowsMessage<Error>(HasSubstr("other: its vocabulary.txt is not the")));
+}
+
 TEST(Subjects, OfTheSameNameAreRefused) {
   EXPECT_THAT(
       [] {
@@ -122,6 +144,18 @@ TEST(Batches, OfTextNeedTheTranslation) {
                              .text = directory / "en"};
   EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
               ThrowsMessage<Error>(HasSubstr("--translation")));
+}
+
+TEST(Batches, OfTextThatIsTooLongSayThePositions) {
+  const test::TemporaryDirectory directory;
+  std::string line = "a";
+  for (int i = 0; i < 64; ++i) line += " a";
+  std::ofstream(directory / "en") << line << "\n";
+  const ModelOptions options{.subjects = {write_model(directory / "letters")},
+                             .text = directory / "en",
+                             .translation = directory / "en"};
+  EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
+              ThrowsMessage<Error>(HasSubstr("has no sentence of at most 64 tokens")));
 }
 
 TEST(Batches, AtRandomKeepWithinTheTokensAndTheVocabulary) {
