@@ -1,4 +1,4 @@
-// What browser tests of reports have in common.
+// What browser tests have in common.
 "use strict";
 const assert = require("node:assert");
 const path = require("node:path");
@@ -7,15 +7,16 @@ const { chromium } = require("playwright-core");
 const flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
   "--disable-sync", "--no-first-run"];
 
-// The report of a directory, opened from its file; what goes wrong in it is collected.
-async function open(browser, colorScheme, directory) {
+// A page of a file or a server; what goes wrong in it is collected.
+async function open(browser, colorScheme, url) {
   const context = await browser.newContext({ colorScheme, viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   const problems = [];
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
-  page.on("request", (request) => request.url().startsWith("file:") || problems.push(`asked for ${request.url()}`));
-  await page.goto("file://" + path.join(directory, "report.html"));
+  const home = url.startsWith("file:") ? "file:" : new URL(url).origin;
+  page.on("request", (request) => request.url().startsWith(home) || problems.push(`asked for ${request.url()}`));
+  await page.goto(url);
   return { page, problems };
 }
 
@@ -62,12 +63,13 @@ async function checkPhone(page) {
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), "too wide for a phone");
 }
 
-// Calls check(page) on the report in light and in dark.
-async function inBothColours(directory, check) {
+// Calls check(page) on a report's directory, or the page of a URL, in light and in dark.
+async function inBothColours(place, check) {
+  const url = place.includes("://") ? place : "file://" + path.join(place, "report.html");
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: flags });
   try {
     for (const scheme of ["light", "dark"]) {
-      const { page, problems } = await open(browser, scheme, directory);
+      const { page, problems } = await open(browser, scheme, url);
       await check(page);
       await checkPhone(page);
       assert.deepStrictEqual(problems, []);
@@ -77,4 +79,4 @@ async function inBothColours(directory, check) {
   }
 }
 
-module.exports = { checkPage, coloursOf, inBothColours };
+module.exports = { checkPage, coloursOf, contrast, inBothColours };
