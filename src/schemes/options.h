@@ -10,7 +10,7 @@ namespace residual::schemes {
 struct Options {
   std::string name = "resi-dual";
   std::string variant;          // of the scheme, as the registry lists them; "" is the first
-  double eta = 1;               // resi-dual: scale of the dual stream
+  double eta = 1;               // resi-dual: scale of the dual stream; 0 is safe_eta's, by depth
   double output_scale = 1;      // resi-dual: of the Post-LN stream in y
   bool dual_from_zero = false;  // resi-dual: d_1 = 0 instead of the embedding
   double alpha = 0;             // deepnorm: gain of the residual; 0 is the paper's, by depth

@@ -152,7 +152,7 @@ Options resolve(Options options) {
       "{}: eta, output_scale and dual_from_zero belong to resi-dual", options.name);
   require(options.name == "deepnorm" || options.alpha == 0, "{}: alpha belongs to deepnorm",
           options.name);
-  require(options.eta > 0, "eta must be greater than 0, is {}", options.eta);
+  require(options.eta >= 0, "eta must not be negative, is {}", options.eta);
   return options;
 }
 

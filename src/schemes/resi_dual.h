@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,6 +20,11 @@ namespace residual::schemes {
 // for the dual one, and gives the final norm an epsilon of 1e-7. Since LN(eta d) = LN(d) but for
 // epsilon, eta only keeps a float16 dual stream from overflowing (appendix G.3). f is one tensor:
 // the same dropout reaches both streams.
+// A scale with which it cannot: a power of two, so that scaling is exact, small enough that
+// embedding and N block outputs, each at most float16's largest number, add up to no more than that
+// number. 1 / (N + 2) rounded down: the one addend to spare is for rounding.
+inline double safe_eta(const Stack& s) { return std::exp2(-std::ceil(std::log2(s.blocks() + 2))); }
+
 template <class A>
 class ResiDual final : public Scheme<A> {
  public:
@@ -27,8 +33,8 @@ class ResiDual final : public Scheme<A> {
   ResiDual(A& a, const Stack& stack, const Options& options)
       : norm_(norms(a, stack.blocks())),
         dual_norm_(a.norm("dual_norm", kDualEpsilon)),
-        eta_(options.eta),
-        start_(options.dual_from_zero ? 0 : options.eta),
+        eta_(options.eta > 0 ? options.eta : safe_eta(stack)),
+        start_(options.dual_from_zero ? 0 : eta_),
         output_scale_(options.output_scale) {}
 
   Tensor forward(Tensor x, const Blocks<A>& f) const override {

@@ -1,7 +1,5 @@
 #include "train/config.h"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <sstream>
@@ -196,20 +194,7 @@ TrainConfig resolve(TrainConfig c) {
   if (c.train.workers == 0) c.train.workers = c.train.device == "cpu" ? available_cores() : 1;
   if (c.schedule.total == 0) c.schedule.total = c.train.max_updates;
   c.model.residual = schemes::resolve<schemes::Listing>(c.model.residual);
-  const bool dual = c.model.residual.name == "resi-dual";
-  if (c.train.precision == Precision::fp16 && dual && c.model.residual.eta == 1) {
-    c.model.residual.eta = safe_eta(c.model);
-  }
   return c;
-}
-
-double safe_eta(const model::Config& config) {
-  int blocks = 0;
-  if (config.has_encoder()) blocks = stack(config, schemes::Side::encoder).blocks();
-  if (config.has_decoder()) {
-    blocks = std::max(blocks, stack(config, schemes::Side::decoder).blocks());
-  }
-  return std::exp2(-std::ceil(std::log2(blocks + 2)));
 }
 
 data::BatchOptions batch_options(const BatchConfig& c) {

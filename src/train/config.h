@@ -134,14 +134,8 @@ void fields(ConfigVisitor& visit, TrainConfig& config);
 void check(const TrainConfig& config);
 
 // The configuration with what is left to be chosen filled in: workers (all cores), the end of the
-// schedule, the scheme's variant, eta (below). Sizes of vocabularies come from the corpus.
+// schedule, the scheme's variant. Sizes of vocabularies come from the corpus.
 TrainConfig resolve(TrainConfig config);
-
-// The scale of ResiDual's dual stream for float16 (appendix G.3 of its paper): a power of two, so
-// that scaling is exact, small enough that a stack's embedding and N block outputs, each at most
-// float16's largest number, cannot add up to more than that number. 1 / (N + 2) rounded down: the
-// one addend to spare is for rounding.
-double safe_eta(const model::Config& model);
 
 data::BatchOptions batch_options(const BatchConfig& config);
 

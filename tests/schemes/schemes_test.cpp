@@ -201,6 +201,17 @@ TEST(ResiDual, EtaChangesNothingButTheWeightOfEpsilon) {
   EXPECT_GT(largest_difference(run({.name = "resi-dual", .eta = 1e-4}, x, toy()), y), 1e-2);
 }
 
+TEST(ResiDual, EtaByDepthIsAPowerOfTwoThatLeavesRoomForAllAddends) {
+  EXPECT_EQ(safe_eta({.layers = 6, .blocks_per_layer = 2}), 1.0 / 16);
+  EXPECT_EQ(safe_eta({.layers = 6, .blocks_per_layer = 3}), 1.0 / 32);
+  EXPECT_EQ(safe_eta({.layers = 18, .blocks_per_layer = 3}), 1.0 / 64);
+  EXPECT_EQ(safe_eta({.layers = 10, .blocks_per_layer = 3}), 1.0 / 32);  // 32 addends
+  const Rows x = random_rows(3, 3);
+  const Options by_depth{.name = "resi-dual", .eta = 0};
+  const Options given{.name = "resi-dual", .eta = safe_eta(kEncoder)};
+  EXPECT_EQ(largest_difference(run(by_depth, x, toy()), run(given, x, toy())), 0);
+}
+
 TEST(ResiDual, OptionsOfTheAuthorsCodeDoWhatTheySay) {
   const Rows x = random_rows(3, 4);
   const Rows post = run({.name = "post-ln"}, x, toy());

@@ -86,19 +86,6 @@ TEST(TrainConfig, ResolvingFillsInWhatIsLeftOpen) {
   EXPECT_EQ(to_toml(resolve(resolved)), to_toml(resolved));
 }
 
-TEST(TrainConfig, EtaIsSetForFloat16OnlyWhenNobodyDid) {
-  TrainConfig config = valid();
-  config.train.device = "cuda";
-  EXPECT_EQ(resolve(config).model.residual.eta, 1);
-  config.train.precision = Precision::fp16;
-  EXPECT_EQ(resolve(config).model.residual.eta, 1.0 / 32);  // 18 decoder blocks
-  config.model.residual.eta = 0.05;
-  EXPECT_EQ(resolve(config).model.residual.eta, 0.05);
-  config.model.residual.eta = 1;
-  config.model.residual.name = "pre-ln";
-  EXPECT_EQ(resolve(config).model.residual.eta, 1);
-}
-
 TEST(Differences, AreThoseThatMakeItAnotherRun) {
   const TrainConfig before = resolve(valid());
   TrainConfig now = valid();  // unresolved, as a recipe gives it
