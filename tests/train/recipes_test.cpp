@@ -84,7 +84,7 @@ constexpr Published kWmtReference = {
 constexpr Published kWmtTakase = {512, 2048,   8,       0.3,           0, 0, 1e-3, 4000, 0,
                                   0,   50'000, 458'752, Smoothing::all};
 constexpr Published kWmtTakaseDeep = {512, 2048,   8,       0.4,           0, 0, 1e-3, 4000, 0,
-                                      0.1, 50'000, 458'752, Smoothing::all};
+                                      0,   50'000, 458'752, Smoothing::all};
 constexpr Published kOpusPaper = {
     512, 2048, 8, 0.1, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 100'000, 65'536, Smoothing::others};
 constexpr Published kOpusReference = {
