@@ -198,8 +198,12 @@ TEST(Recipes, AreNoOthersThanThePublishedOnesAndTheSmallOnes) {
 // What the authors' configurations say beyond the tables.
 TEST(Recipes, FollowTheAuthorsConfigurations) {
   EXPECT_EQ(recipe("iwslt14-resi-dual-reference").validate.patience, 20);
+  EXPECT_EQ(recipe("iwslt14-resi-dual-reference").validate.metric, Metric::bleu);
   EXPECT_EQ(recipe("wmt14-resi-dual-reference").train.precision, Precision::fp16);
   EXPECT_EQ(recipe("wmt14-resi-dual-reference").checkpoint.keep_epochs, 10);
+  EXPECT_EQ(recipe("wmt14-resi-dual-reference").validate.metric, Metric::loss);
+  EXPECT_TRUE(recipe("wmt14-resi-dual-reference").validate.bleu);
+  EXPECT_FALSE(recipe("wmt14-b2t").validate.bleu);
   const TrainConfig opus = recipe("opus100-resi-dual-18-reference");
   EXPECT_EQ(opus.loss_scale.initial, 8);
   EXPECT_EQ(opus.train.seed, 1379);
