@@ -206,7 +206,9 @@ TEST(Recipes, FollowTheAuthorsConfigurations) {
   EXPECT_FALSE(recipe("wmt14-b2t").validate.bleu);
   const TrainConfig opus = recipe("opus100-resi-dual-18-reference");
   EXPECT_EQ(opus.loss_scale.initial, 8);
+  EXPECT_EQ(opus.loss_scale.window, (1 << 14) / opus.batch.update_frequency);
   EXPECT_EQ(opus.train.seed, 1379);
+  EXPECT_EQ(opus.batch.seed, 1379);
   EXPECT_EQ(opus.model.max_positions, 256);
   EXPECT_EQ(opus.batch.last_temperature, 5);
 }
