@@ -59,15 +59,18 @@ std::string segment_text(std::string_view line) {
     }
     out += line[at++];
   }
-  replace_all(out, "\u2019", "'");
   return out;
 }
 
-void write_segments(const std::vector<fs::path>& inputs, const fs::path& output) {
+void write_segments(const std::vector<fs::path>& inputs, const fs::path& output,
+                    Apostrophes apostrophes) {
   AtomicFile file(output);
   for (const fs::path& input : inputs) {
     text::for_each_line(input, text::Invalid::refuse, [&](std::string_view line, uint64_t) {
-      if (line.find("<seg id") != std::string_view::npos) file.write(segment_text(line) + "\n");
+      if (line.find("<seg id") == std::string_view::npos) return;
+      std::string text = segment_text(line);
+      if (apostrophes == Apostrophes::straight) replace_all(text, "\u2019", "'");
+      file.write(text + "\n");
     });
   }
   file.commit();

@@ -11,10 +11,13 @@ namespace residual::data {
 void remove_all(std::string& text, std::string_view part);
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
+// Straight: U+2019 becomes ', as in fairseq's data scripts.
+enum class Apostrophes { as_they_are, straight };
+
 // Writes the sentences of NIST-style files (one `<seg id="1"> ... </seg>` per line) one after the
-// other, without their tags and the blanks at their ends, with typographic apostrophes (U+2019)
-// as ': what fairseq's data scripts do to a test set before they tokenise it.
-void write_segments(const std::vector<fs::path>& inputs, const fs::path& output);
+// other, without their tags and the blanks at their ends.
+void write_segments(const std::vector<fs::path>& inputs, const fs::path& output,
+                    Apostrophes apostrophes = Apostrophes::as_they_are);
 
 // The sentence of such a line.
 std::string segment_text(std::string_view line);

@@ -7,8 +7,8 @@
 namespace residual::data {
 namespace {
 
-TEST(SegmentText, LosesTagsOuterBlanksAndTypographicApostrophes) {
-  EXPECT_EQ(segment_text("<seg id=\"12\">  It\u2019s  here. </seg>\r"), "It's  here.");
+TEST(SegmentText, LosesTagsAndOuterBlanksOnly) {
+  EXPECT_EQ(segment_text("<seg id=\"12\">  It\u2019s  here. </seg>\r"), "It\u2019s  here.");
   EXPECT_EQ(segment_text("  <seg id=\"1\">a</seg>"), "  a");
   EXPECT_EQ(segment_text("<seg id=\"x\">a</seg> b"), "<seg id=\"x\">ab");
   EXPECT_EQ(segment_text("<seg id=\"1"), "<seg id=\"1");

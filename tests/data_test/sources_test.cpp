@@ -183,9 +183,9 @@ TEST_F(Fetch, Wmt14JoinsCorporaInTheScriptsOrder) {
     put("crawl/commoncrawl.de-en." + language, "crawl\r\n\xff\n");
     put("news/training/news-commentary-v12.de-en." + language, "news\n");
     put("test/test-full/newstest2014-deen-src." + language + ".sgm",
-        "<seg id=\"1\">source " + language + "</seg>\n");
+        "<seg id=\"1\">source " + language + "\u2019s</seg>\n");
     put("test/test-full/newstest2014-deen-ref." + language + ".sgm",
-        "<seg id=\"1\">reference " + language + "</seg>\n");
+        "<seg id=\"1\">reference " + language + "\u2019s</seg>\n");
   }
   pack("europarl", "wmt13/training-parallel-europarl-v7.tgz");
   pack("crawl", "wmt13/training-parallel-commoncrawl.tgz");
@@ -194,8 +194,8 @@ TEST_F(Fetch, Wmt14JoinsCorporaInTheScriptsOrder) {
   fetch(options("wmt14"));
   EXPECT_EQ(out("train.en"), "europarl en\ncrawl\r\n\xff\nnews\n");
   EXPECT_EQ(out("train.de"), "europarl de\ncrawl\r\n\xff\nnews\n");
-  EXPECT_EQ(out("test.en"), "source en\n");
-  EXPECT_EQ(out("test.de"), "reference de\n");
+  EXPECT_EQ(out("test.en"), "source en\u2019s\n");
+  EXPECT_EQ(out("test.de"), "reference de\u2019s\n");
 }
 
 TEST_F(Fetch, Opus100GivesEachPairADirectory) {

@@ -174,5 +174,13 @@ TEST(Plan, ThePapersFollowThePublishedRecipes) {
   expect_as_published("opus100", "resi-dual-e18d18-s1379", "opus100-resi-dual-18");
 }
 
+TEST(Plan, Newstest2014IsWhatFetchBrings) {
+  const auto tests = load_plan(kRecipes / "studies/wmt14.toml").evaluate.tests;
+  const auto found = std::ranges::find(tests, "2014", &TestPlan::name);
+  ASSERT_NE(found, tests.end());
+  EXPECT_EQ(found->source, "data/wmt14/test.en");
+  EXPECT_EQ(found->reference, "data/wmt14/test.de");
+}
+
 }  // namespace
 }  // namespace residual::study
