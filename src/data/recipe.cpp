@@ -37,7 +37,8 @@ void fields(ConfigVisitor& visit, TextOptions& o) {
 
 void fields(ConfigVisitor& visit, HeldOutOptions& o) {
   visit("normalize", o.normalize,
-        "apply normalize_punctuation and remove_non_printing to dev and test files too");
+        "apply normalize_punctuation and remove_non_printing to dev and test files too; raw text "
+        "that a model translates is always treated as train is");
   visit("straighten_apostrophes", o.straighten_apostrophes,
         "put ' for the typographic apostrophe in dev and test files");
 }
