@@ -9,8 +9,8 @@ namespace residual::probe {
 // How far blocks move what the next one sees, by pairs of neighbours: element k is about the
 // inputs of blocks k and k + 1. Means over all elements.
 struct Representation {
-  std::vector<double> change;                   // |x_{k+1} - x_k|, as blocks see them (figure 2b)
-  std::vector<double> normalised_change;        // of rows brought to mean 0 and variance 1
+  std::vector<double> change;                   // |x_{k+1} - x_k|, as blocks see them
+  std::vector<double> normalised_change;        // of rows of mean 0 and variance 1 (figure 2b)
   std::vector<double> cosine;                   // of x_k and x_{k+1}
   std::vector<std::vector<double>> similarity;  // cosine of x_j and x_k, all pairs
 };

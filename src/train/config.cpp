@@ -75,7 +75,8 @@ void fields(ConfigVisitor& visit, LossConfig& c) {
   visit("label_smoothing", c.label_smoothing, "mass taken from the right symbol",
         {.min = 0, .max = 0.99});
   visit.choice("smoothing", c.smoothing, {"others", "all"},
-               "it goes to all other symbols (fairseq 0.12) or to all symbols (fairseq to 0.9)");
+               "it goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
+               "February 2021)");
   visit("masked_share", c.masked_share, "masked models: tokens that are hidden",
         {.min = 0.001, .max = 1});
 }
