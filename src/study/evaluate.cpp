@@ -16,9 +16,20 @@
 namespace residual::study {
 namespace {
 
+void choose_words(TestSet& test, const std::string& tokenizer, const text::Segmenter& target) {
+  test.bleu.lowercase = target.options().lowercase;
+  if (tokenizer != "corpus") {
+    test.bleu.tokenizer = metrics::tokenizer_named(tokenizer);
+    return;
+  }
+  test.bleu.tokenizer = metrics::Tokenizer::none;
+  test.bleu.smoothing = metrics::Smoothing::none;
+  test.to_words = target.to_words();
+}
+
 void read_texts(TestSet& test, const fs::path& source, const fs::path& reference) {
   test.sources = metrics::read_lines(source, text::Invalid::refuse);
-  test.references = metrics::read_lines(reference, text::Invalid::refuse);
+  test.references = test.scored(metrics::read_lines(reference, text::Invalid::refuse));
   require(test.sources.size() == test.references.size(),
           "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
           source.string(), test.sources.size(), reference.string(), test.references.size());
@@ -41,25 +52,33 @@ fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
 
 }  // namespace
 
+metrics::Lines TestSet::scored(metrics::Lines lines) const {
+  if (!to_words) return lines;
+  for (auto& line : lines) {
+    std::string words;
+    to_words(line, words);
+    line = std::move(words);
+  }
+  return lines;
+}
+
 std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
   const EvaluatePlan& evaluate = plan.evaluate;
-  metrics::BleuOptions bleu{.tokenizer = metrics::tokenizer_named(evaluate.tokenizer)};
   std::vector<TestSet> tests;
   const data::Manifest manifest = data::load_manifest(directory);
   for (const auto& corpus : manifest.corpora) {
     if (corpus.split != "test" || !evaluate.tests.empty()) continue;
-    bleu.lowercase = text::Segmenter::load(directory, corpus.target).options().lowercase;
     tests.push_back({.name = corpus.source + "-" + corpus.target,
                      .source = corpus.source,
                      .target = corpus.target,
-                     .length_penalty = evaluate.length_penalty,
-                     .bleu = bleu});
+                     .length_penalty = evaluate.length_penalty});
+    choose_words(tests.back(), evaluate.tokenizer, text::Segmenter::load(directory, corpus.target));
     read_texts(tests.back(), directory / corpus.source_text, directory / corpus.target_text);
   }
   for (const auto& test : evaluate.tests) {
-    bleu.lowercase =
-        text::Segmenter::load(directory, manifest.corpora[0].target).options().lowercase;
-    tests.push_back({.name = test.name, .length_penalty = test.length_penalty, .bleu = bleu});
+    tests.push_back({.name = test.name, .length_penalty = test.length_penalty});
+    choose_words(tests.back(), evaluate.tokenizer,
+                 text::Segmenter::load(directory, manifest.corpora[0].target));
     read_texts(tests.back(), test.source, test.reference);
   }
   require(!tests.empty(), "{}: has no test corpus, and {} names no [[evaluate.tests]]",
@@ -129,7 +148,8 @@ std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestS
       text += lines.back() + "\n";
     }
     replace_file(translation_file(stem, test), text);
-    scores.push_back({test.name, metrics::corpus_bleu(lines, {test.references}, test.bleu).score});
+    const auto bleu = metrics::corpus_bleu(test.scored(lines), {test.references}, test.bleu);
+    scores.push_back({test.name, bleu.score});
   }
   return scores;
 }

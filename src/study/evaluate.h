@@ -8,16 +8,20 @@
 #include "metrics/bleu.h"
 #include "study/outcome.h"
 #include "study/plan.h"
+#include "text/lines.h"
 
 // The test sets of a study, their translations by a run, and what was found about it.
 namespace residual::study {
 
 struct TestSet {
-  std::string name;            // of its column: "2014", or "en-de"
-  std::string source, target;  // languages; empty: the model's only ones
-  metrics::Lines sources, references;
+  std::string name;                    // of its column: "2014", or "en-de"
+  std::string source, target;          // languages; empty: the model's only ones
+  metrics::Lines sources, references;  // references: as BLEU takes them
   double length_penalty = 1;
   metrics::BleuOptions bleu;
+  text::LineTransform to_words;  // comes before BLEU's own tokeniser; may be empty
+
+  metrics::Lines scored(metrics::Lines translations) const;  // as BLEU takes them
 };
 
 // Those of the plan, or, if it names none, every test corpus of the prepared directory. A corpus

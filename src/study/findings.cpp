@@ -21,7 +21,8 @@ metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metri
                                   const fs::path& stem) {
   metrics::Lines translations, references;
   for (const auto& test : tests) {
-    const auto lines = metrics::read_lines(translation_file(stem, test), text::Invalid::refuse);
+    const auto lines =
+        test.scored(metrics::read_lines(translation_file(stem, test), text::Invalid::refuse));
     translations.insert(translations.end(), lines.begin(), lines.end());
     references.insert(references.end(), test.references.begin(), test.references.end());
   }

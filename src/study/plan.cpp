@@ -44,7 +44,9 @@ void fields(ConfigVisitor& visit, EvaluatePlan& e) {
         {.min = 1, .max = static_cast<double>(decode::kWidestBeam)});
   visit("length_penalty", e.length_penalty, "for the test sets of the corpus",
         {.min = -100, .max = 100});
-  visit("tokenize", e.tokenizer, "BLEU's words: none, 13a, intl, char or zh");
+  visit("tokenize", e.tokenizer,
+        "BLEU's words: none, 13a, intl, char or zh; or corpus: those of the prepared text, without "
+        "smoothing, as fairseq-generate and multi-bleu.perl score them");
   visit("samples", e.samples, "test sets drawn by the paired bootstrap", {.min = 10});
   visit.tables("tests", e.tests, "texts to score instead of the test sets of the corpus");
 }

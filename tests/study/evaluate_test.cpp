@@ -1,0 +1,48 @@
+#include "study/evaluate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/log.h"
+#include "base/progress.h"
+#include "data/prepare.h"
+#include "support/temporary.h"
+
+namespace residual::study {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(TestSets, AreScoredByTheCorpusOwnWordsIfThePlanSaysSo) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "train.de", "Das ist's.\n");
+  replace_file(directory / "train.en", "That's it.\n");
+  data::Recipe recipe;
+  recipe.data = directory.path().string();
+  recipe.pairs = {"de-en"};
+  recipe.dev = {};
+  recipe.test = {"train"};
+  recipe.clean.overlap = data::Overlap::keep;
+  recipe.text.lowercase = true;
+  recipe.subwords.kind = data::SubwordKind::none;
+  Progress::set_quiet(true);
+  log::set_level(log::Level::error);
+  data::prepare(recipe, {.output = directory / "prepared"});
+  log::set_level(log::Level::info);
+  Progress::set_quiet(false);
+
+  Plan plan;
+  plan.evaluate.tokenizer = "corpus";
+  const TestSet test = load_tests(plan, directory / "prepared").at(0);
+  EXPECT_THAT(test.references, ElementsAre("that &apos;s it ."));
+  EXPECT_EQ(test.scored({"That's it."}), test.references);
+  EXPECT_THAT(metrics::Bleu(test.bleu).signature(1).text(),
+              HasSubstr("case:lc|eff:no|tok:none|smooth:none"));
+
+  plan.evaluate.tokenizer = "13a";
+  EXPECT_THAT(load_tests(plan, directory / "prepared").at(0).references, ElementsAre("That's it."));
+}
+
+}  // namespace
+}  // namespace residual::study
