@@ -10,6 +10,12 @@
 
 namespace residual::schemes {
 
+// A scale with which a float16 dual stream cannot overflow: a power of two, so that scaling is
+// exact, small enough that embedding and N block outputs, each at most float16's largest number,
+// add up to no more than that number. 1 / (N + 2) rounded down: the one addend to spare is for
+// rounding.
+inline double safe_eta(const Stack& s) { return std::exp2(-std::ceil(std::log2(s.blocks() + 2))); }
+
 // ResiDual: Xie et al. 2023, arXiv:2304.14802, section 2.2.
 //
 //   x_{k+1} = LN(x_k + f_k(x_k))      what the next block sees, as in Post-LN
@@ -20,11 +26,6 @@ namespace residual::schemes {
 // for the dual one, and gives the final norm an epsilon of 1e-7. Since LN(eta d) = LN(d) but for
 // epsilon, eta only keeps a float16 dual stream from overflowing (appendix G.3). f is one tensor:
 // the same dropout reaches both streams.
-// A scale with which it cannot: a power of two, so that scaling is exact, small enough that
-// embedding and N block outputs, each at most float16's largest number, add up to no more than that
-// number. 1 / (N + 2) rounded down: the one addend to spare is for rounding.
-inline double safe_eta(const Stack& s) { return std::exp2(-std::ceil(std::log2(s.blocks() + 2))); }
-
 template <class A>
 class ResiDual final : public Scheme<A> {
  public:
