@@ -340,15 +340,16 @@ void as_toml(const std::string& key, const nlohmann::json& value, int depth, con
 toml::array array_of(const std::string& key, const nlohmann::json& list, int depth) {
   toml::array array;
   for (const auto& item : list) {
-    as_toml(key, item, depth, [&](auto&& made) { array.push_back(std::move(made)); });
+    as_toml(key, item, depth, [&](auto made) { array.push_back(std::move(made)); });
   }
   return array;
 }
 
 toml::table table_of(const nlohmann::json& object, int depth) {
   toml::table table;
-  for (const auto& [key, value] : object.items()) {
-    as_toml(key, value, depth, [&](auto&& made) { table.insert(key, std::move(made)); });
+  for (const auto& item : object.items()) {
+    as_toml(item.key(), item.value(), depth,
+            [&](auto made) { table.insert(item.key(), std::move(made)); });
   }
   return table;
 }

@@ -29,6 +29,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string suggestion(std::string_view unknown, std::span<const std::string> known) {
+  constexpr size_t kLongest = 64;  // nobody mistypes more, and comparing takes long
+  if (unknown.size() > kLongest) return "";
   size_t best = std::max<size_t>(2, unknown.size() / 3) + 1;
   const std::string* closest = nullptr;
   for (const auto& name : known) {

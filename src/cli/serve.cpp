@@ -16,6 +16,7 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
     return command.add_option(flag, value, what)->type_name(type)->group(group);
   };
   add("--host", o.host, "address to listen at; 0.0.0.0: all of this machine's", "ADDRESS")
+      ->check([](const std::string& host) { return host.empty() ? "must not be empty" : ""; })
       ->capture_default_str();
   add("--port", o.port, "0: one that is free", "N")
       ->check(CLI::Range(0, 65535))
@@ -24,13 +25,13 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add("--max-request", o.max_request, "bytes of one request, at most", "N")
-      ->check(positive())
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   add("--max-waiting", o.max_waiting, "lines of all requests together, at most", "N")
-      ->check(positive())
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   add("--timeout", o.timeout_seconds, "for the translation of one request", "SECONDS")
-      ->check(positive())
+      ->check(CLI::Range(0.001, 1e8))
       ->capture_default_str();
   add("--allow-origin", o.allow_origin, "site whose pages may ask too; *: any", "ORIGIN");
 }

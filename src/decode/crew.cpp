@@ -55,7 +55,11 @@ void Crew::submit(Request request, Done done) {
   {
     const std::lock_guard lock(mutex_);
     has_many_ = std::exchange(has_one_, true);
-    queue_.push_back({std::move(request), std::move(done)});
+    const uint64_t caller = request.caller;
+    auto place = std::ranges::find(queue_, caller, [](const auto& each) { return each.first; });
+    if (place == queue_.end()) place = queue_.emplace(queue_.end(), caller, std::deque<Job>());
+    place->second.push_back({std::move(request), std::move(done)});
+    ++waiting_;
   }
   changed_.notify_one();
 }
@@ -70,20 +74,34 @@ bool Crew::take(const Search& search, std::vector<Job>& taken) {
   if (stopped_) return false;
   // A share of what there is, so that few sentences do not all go to one thread; and not one by
   // one, because the encoder does better on many.
-  const auto waiting = static_cast<int64_t>(queue_.size());
-  const int64_t share = (waiting + threads() - 1) / threads();
+  const int64_t share = (waiting_ + threads() - 1) / threads();
   const int64_t beam = search_options_.beam;
   int64_t room = batch_sentences_ * beam - search.beams();  // in rows
-  if (room < beam * std::min(share, (batch_sentences_ + 3) / 4)) return true;
+  const bool is_small = room < beam * std::min(share, (batch_sentences_ + 3) / 4);
+  if (is_small && queue_.size() < 2) return true;
   int64_t tokens = search.source_tokens();
-  while (!queue_.empty() && static_cast<int64_t>(taken.size()) < share) {
-    const Request& next = queue_.front().request;
-    tokens += static_cast<int64_t>(next.source.size());
-    room -= next.search ? next.search->beam : beam;
+  size_t passed = 0;  // callers whose next one does not fit
+  while (passed < queue_.size() && static_cast<int64_t>(taken.size()) < share) {
+    auto& jobs = queue_.front().second;
+    const Request& next = jobs.front().request;
+    const auto size = static_cast<int64_t>(next.source.size());
+    const int64_t rows = next.search ? next.search->beam : beam;
+    // Short ones find room among others' long ones.
+    const bool is_short = queue_.size() > 1 && size * 16 <= batch_tokens_;
+    const bool fits = rows <= room && tokens + size <= batch_tokens_ * (is_short ? 2 : 1);
     const bool is_first = search.sentences() == 0 && taken.empty();
-    if ((tokens > batch_tokens_ || room < 0) && !is_first) break;
-    taken.push_back(std::move(queue_.front()));
-    queue_.pop_front();
+    if (fits || is_first) {
+      taken.push_back(std::move(jobs.front()));
+      jobs.pop_front();
+      --waiting_;
+      tokens += size;
+      room -= rows;
+      passed = 0;
+    } else {
+      ++passed;
+    }
+    next_caller();
+    if (jobs.empty()) queue_.pop_back();
   }
   return true;
 }

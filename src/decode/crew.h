@@ -6,9 +6,11 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "decode/search.h"
@@ -25,7 +27,8 @@ struct CrewOptions {
 };
 
 // Threads that translate what is submitted from anywhere. Each works on sentences of its own and
-// takes new ones as others end, so that its batch stays full whatever their lengths; a thread that
+// takes new ones as others end, so that its batch stays full whatever their lengths, from callers
+// in turn, so that one who wants much does not keep another from getting little; a thread that
 // works alone is helped by the idle ones with its products. The models are packed when a second
 // sentence comes: the first is answered sooner without.
 class Crew {
@@ -57,6 +60,7 @@ class Crew {
 
   void stop();
   void work();
+  void next_caller() { queue_.splice(queue_.end(), queue_, queue_.begin()); }
   // Waits if `search` has nothing to do. False: the end has come.
   bool take(const Search& search, std::vector<Job>& taken);
   Team* idle_team() { return busy_ == 1 && team_.size() > 1 ? &team_ : nullptr; }
@@ -67,7 +71,9 @@ class Crew {
   Team team_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> queue_;
+  // By caller, the next one first; none is empty.
+  std::list<std::pair<uint64_t, std::deque<Job>>> queue_;
+  int64_t waiting_ = 0;  // jobs in it
   bool stopped_ = false;
   bool has_one_ = false;                // sentence
   std::atomic<bool> has_many_ = false;  // more than one sentence has come

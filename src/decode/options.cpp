@@ -47,9 +47,12 @@ void check(const SearchOptions& o) {
   const auto require_finite = [](double value, const char* name) {
     require(std::isfinite(value), "{} must be a finite number, is {}", name, value);
   };
-  require_finite(o.length_penalty, "length_penalty");
-  require_finite(o.word_penalty, "word_penalty");
-  require_finite(o.unk_penalty, "unk_penalty");
+  const auto require_within = [](double value, double most, const char* name) {
+    require(std::abs(value) <= most, "{} must be from {} to {}, is {}", name, -most, most, value);
+  };
+  require_within(o.length_penalty, 100, "length_penalty");  // scores stay numbers
+  require_within(o.word_penalty, 1e6, "word_penalty");
+  require_within(o.unk_penalty, 1e6, "unk_penalty");
   require_finite(o.max_length_factor, "max_length_factor");
   require_finite(o.max_length_offset, "max_length_offset");
   require_finite(o.sampling.temperature, "temperature");

@@ -17,6 +17,7 @@ namespace residual::decode {
 // A sentence to translate.
 struct Request {
   uint64_t id = 0;              // given back with the result
+  uint64_t caller = 0;          // who wants it: a Crew serves callers in turn
   std::vector<int32_t> source;  // ends in </s>
   std::vector<int32_t> prefix;  // tokens that every translation begins with
   // Its own search instead of everybody's, except for attention_layer.

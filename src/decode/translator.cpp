@@ -337,6 +337,7 @@ void Translator::pack() const {
 void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor) {
   auto line = std::make_shared<Line>();
   try {
+    const uint64_t caller = ++callers_;
     const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
     Reader reader(*this, tools);
     for (uint64_t number = 1;; ++number) {
@@ -345,7 +346,8 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
       line = reader.line(*given, number);
       if (!conveyor->push(line)) break;
       for (size_t p = 0; p < line->parts.size(); ++p) {
-        Request request = {.source = line->parts[p],
+        Request request = {.caller = caller,
+                           .source = line->parts[p],
                            .search = stream.terms.search,
                            .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;

@@ -129,6 +129,7 @@ class Translator {
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
 
   TranslatorOptions options_;
+  std::atomic<uint64_t> callers_ = 0;
   std::vector<std::shared_ptr<const Weights>> models_;
   int64_t max_positions_;
   TextTools tools_;

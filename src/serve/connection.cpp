@@ -65,14 +65,17 @@ bool Connection::poll(short events, Clock::time_point until) const {
 
 bool Connection::wait(milliseconds time) const {
   if (at_ < end_) return true;
-  return poll(POLLIN, Clock::now() + time) && !has_gone(socket_);
+  char byte = 0;
+  return poll(POLLIN, Clock::now() + time) &&
+         ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 void Connection::begin(int64_t bytes) {
   allowed_ = bytes;
-  read_until_ = Clock::now() + kReadTime;
-  write_until_ = Clock::time_point::max();
+  read_until_ = write_until_ = Clock::now() + kReadTime;
 }
+
+void Connection::answer() { write_until_ = Clock::now() + kWriteTime; }
 
 bool Connection::is_readable() const { return at_ < end_ || poll(POLLIN, read_until_); }
 
@@ -94,7 +97,6 @@ ssize_t Connection::read(char* to, size_t size) {
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
-  write_until_ = std::min(write_until_, Clock::now() + kWriteTime);  // from the first byte on
   if (!poll(POLLOUT, write_until_)) return -1;
   const ssize_t sent = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
@@ -109,9 +111,8 @@ void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
 }
 
 bool has_gone(int socket) {
-  char byte = 0;
-  const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  pollfd one = {socket, POLLRDHUP, 0};
+  return ::poll(&one, 1, 0) == 1;
 }
 
 }  // namespace residual::serve

@@ -25,8 +25,11 @@ class Connection : public httplib::Stream {
 
   // Waits for the first byte of a request; false: none came, or the client has gone.
   bool wait(std::chrono::milliseconds time) const;
-  // A request begins, of at most so many bytes.
+  // A request begins, whose headers may have so many bytes; its body, then, so many more.
   void begin(int64_t bytes);
+  void allow(int64_t bytes) { allowed_ += bytes; }
+  // Its answer begins.
+  void answer();
 
   // What follows in the connection is not a request: this must be its last answer.
   void spoil() { is_spoilt_ = true; }
@@ -51,7 +54,7 @@ class Connection : public httplib::Stream {
   Clock::time_point read_until_, write_until_;
 };
 
-// Whether the other side has closed.
+// Whether the other side has closed, or at least will not send any more.
 bool has_gone(int socket);
 
 }  // namespace residual::serve

@@ -1,5 +1,6 @@
 #include "serve/request.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/config_json.h"
@@ -24,6 +25,10 @@ json parsed(std::string_view text, const char* what) {
 }
 
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
+  constexpr size_t kLongestKey = 64;
+  for (const auto& item : object.items()) {
+    require(item.key().size() <= kLongestKey, "unknown key of {} bytes", item.key().size());
+  }
   request.search = defaults;
   const int64_t layer = defaults.attention_layer;
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
@@ -35,10 +40,31 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   decode::check(request.search);
 }
 
-// A value of the query: a number or truth value if it looks like one.
-json value_of(const std::string& text) {
+// A value of the query: a number or truth value if it looks like one and may be one.
+json value_of(const std::string& key, const std::string& text) {
+  if (key == "from" || key == "to" || key == "prefix") return text;
   json value = json::parse(text, nullptr, false);
   return value.is_number() || value.is_boolean() ? value : json(text);
+}
+
+// Texts are taken here: there may be a hundred thousand, and other keys go a longer way.
+void take_texts(json& object, TranslationRequest& request) {
+  require(object.contains("text"), "text: is missing; a request is {{\"text\": \"...\"}}");
+  json texts = std::move(object["text"]);
+  object.erase("text");
+  request.is_list = texts.is_array();
+  if (!request.is_list) texts = json::array({std::move(texts)});
+  for (auto& text : texts) {
+    require(text.is_string(), "text: expected a string or a list of strings, got {}",
+            text.type_name());
+    request.texts.push_back(std::move(text.get_ref<std::string&>()));
+  }
+}
+
+void check_utf8(std::string_view text, const char* what) {
+  const size_t invalid = text::find_invalid_utf8(text);
+  require(invalid == std::string_view::npos, "{} is not valid UTF-8, at byte {}", what,
+          invalid + 1);
 }
 
 std::string_view next_line(std::string_view& rest) {
@@ -61,25 +87,27 @@ void fields(ConfigVisitor& visit, TranslationRequest& r) {
 }
 
 TranslationRequest parse_json(std::string_view body, const decode::SearchOptions& defaults) {
-  const json object = parsed(body, "the request");
+  json object = parsed(body, "the request");
+  require(object.is_object(), "expected a JSON object, got {}", object.type_name());
   TranslationRequest request;
+  take_texts(object, request);
   read(object, request, defaults);
-  require(object.contains("text"), "text: is missing; a request is {{\"text\": \"...\"}}");
-  request.is_list = object["text"].is_array();
   return request;
 }
 
 TranslationRequest parse_text(std::string_view body,
                               const std::multimap<std::string, std::string>& query,
                               const decode::SearchOptions& defaults) {
-  const size_t invalid = text::find_invalid_utf8(body);
-  require(invalid == std::string_view::npos, "the text is not valid UTF-8, at byte {}",
-          invalid + 1);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
+  check_utf8(body, "the text");
   json object = json::object();
   for (const auto& [key, value] : query) {
+    check_utf8(key, "a key");
+    check_utf8(value, "a value");
     require(!object.contains(key), "{}: is given twice", key);
     require(key != "text" && key != "details", "{}: has no place beside a plain text", key);
-    object[key] = value_of(value);
+    object[key] = value_of(key, value);
   }
   TranslationRequest request;
   if (!body.empty()) request.texts.emplace_back(body);
@@ -103,6 +131,26 @@ std::vector<Line> lines_of(const TranslationRequest& request) {
     } while (!rest.empty());
   }
   return lines;
+}
+
+int64_t count_lines(const TranslationRequest& request) {
+  int64_t lines = 0;
+  for (const auto& text : request.texts) {
+    lines += std::ranges::count(text, '\n') + (text.ends_with('\n') ? 0 : 1);
+  }
+  return lines;
+}
+
+double attention_size(const TranslationRequest& request) {
+  if (!request.search.with_attention) return 0;
+  double size = 0;
+  for (const auto& text : request.texts) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto pieces = static_cast<double>(next_line(rest).size());  // or fewer, on both sides
+      size += pieces * pieces;
+    }
+  }
+  return size * static_cast<double>(request.search.n_best);
 }
 
 std::string answer_json(const TranslationRequest& request, std::span<const Line> lines,

@@ -38,6 +38,9 @@ struct Line {
   decode::SourceLine line;
 };
 std::vector<Line> lines_of(const TranslationRequest& request);
+int64_t count_lines(const TranslationRequest& request);
+// At most so many numbers, about, has the attention that is wanted.
+double attention_size(const TranslationRequest& request);
 
 // The answers, given the lines' translations.
 std::string answer_json(const TranslationRequest& request, std::span<const Line> lines,

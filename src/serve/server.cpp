@@ -34,9 +34,11 @@ using nlohmann::ordered_json;
 
 constexpr const char* kJson = "application/json";
 constexpr const char* kText = "text/plain; charset=utf-8";
-constexpr int64_t kMostHeaders = 64 << 10;  // bytes
-constexpr int kMostRequests = 1000;         // in one connection
-constexpr std::chrono::seconds kIdle{5};    // a connection between requests
+constexpr int64_t kMostHeaders = 64 << 10;        // bytes
+constexpr double kMostAttention = 16 << 20;       // numbers in an answer, about
+constexpr int kMostRequests = 1000;               // in one connection
+constexpr std::chrono::milliseconds kIdle{5000};  // a connection between requests
+constexpr std::chrono::milliseconds kBusy{1000};  // or before the first, if all are taken
 
 // The connection that this thread serves.
 thread_local Connection* connection = nullptr;
@@ -108,7 +110,7 @@ class Server::Http : public httplib::Server {
     new_task_queue = [this] { return new httplib::ThreadPool(options_.connections); };
     set_payload_max_length(options_.max_request);
     set_keep_alive_max_count(kMostRequests);  // what the library tells clients
-    set_keep_alive_timeout(kIdle.count());
+    set_keep_alive_timeout(kIdle.count() / 1000);
     set_tcp_nodelay(true);
     // The library's own options let a second server share the port.
     set_socket_options([](socket_t socket) {
@@ -151,8 +153,7 @@ class Server::Http : public httplib::Server {
 
   void end() {
     if (is_stopped_.exchange(true)) return;
-    ::shutdown(svr_sock_, SHUT_RDWR);  // whether it listens already or is about to
-    stop();
+    ::shutdown(svr_sock_, SHUT_RDWR);  // ends accept(), now or when it is called
   }
 
  private:
@@ -164,8 +165,9 @@ class Server::Http : public httplib::Server {
     } else if (!bind_to_port(options_.host, port_)) {
       port_ = -1;
     }
+    const std::set<int> causes = {EADDRINUSE, EACCES, EADDRNOTAVAIL};
     require(port_ > 0, "{}:{}: cannot listen there: {}", options_.host, options_.port,
-            errno != 0 ? std::strerror(errno) : "no such address");
+            causes.contains(errno) ? std::strerror(errno) : "no such address");
     ::listen(svr_sock_, SOMAXCONN);  // the library lets five wait
   }
 
@@ -196,22 +198,23 @@ class Server::Http : public httplib::Server {
 
   // The library calls it for every client, in a thread of its pool.
   bool process_and_close_socket(socket_t socket) override {
-    const int served = ++served_;
-    metrics_.connections.Set(served);
+    ++served_;
+    metrics_.connections.Increment();
     {
       Connection mine(socket);
       connection = &mine;
       serve_requests(mine);
       connection = nullptr;
     }
-    metrics_.connections.Set(--served_);
+    --served_;
+    metrics_.connections.Decrement();
     return true;
   }
 
   void serve_requests(Connection& mine) {
     for (int left = kMostRequests; left > 0; --left) {
       if (!wait_for_request(mine, left == kMostRequests)) return;
-      mine.begin(kMostHeaders + 2 * options_.max_request);
+      mine.begin(kMostHeaders);
       // Who keeps a connection while others wait for one gives it up.
       const bool is_last = left == 1 || is_full() || is_stopped_;
       bool is_closed = false;
@@ -224,9 +227,10 @@ class Server::Http : public httplib::Server {
 
   bool wait_for_request(const Connection& mine, bool is_first) const {
     constexpr std::chrono::milliseconds kGlance{100};
-    const auto until = Connection::Clock::now() + kIdle;
+    const auto begin = Connection::Clock::now();
     while (!mine.wait(kGlance)) {
-      const bool is_over = Connection::Clock::now() >= until || (is_full() && !is_first);
+      const auto patience = !is_full() ? kIdle : is_first ? kBusy : kGlance;
+      const bool is_over = Connection::Clock::now() >= begin + patience;
       if (is_over || is_stopped_ || has_gone(mine.socket())) return false;
     }
     return true;
@@ -239,6 +243,7 @@ class Server::Http : public httplib::Server {
       answer_error(response, status, message);
       return true;
     };
+    const_cast<Request&>(request).ranges.clear();  // parts of a translation are of no use
     const bool has_length = request.has_header("Content-Length");
     const bool is_chunked = request.has_header("Transfer-Encoding");
     if (request.get_header_value_count("Content-Length") + (is_chunked ? 1 : 0) > 1) {
@@ -255,6 +260,14 @@ class Server::Http : public httplib::Server {
     if (has_length && std::stoll(length) > options_.max_request) {
       return answer(413, too_large());
     }
+    // The library leaves the one unread, and is lax about the end of the other.
+    const bool is_left = has_length && length != "0" && request.method != "POST";
+    if (is_left || is_chunked) connection->spoil();
+    if (request.has_header("Content-Encoding")) {
+      return answer(415, "Content-Encoding: send the body as it is");
+    }
+    // A chunk of one byte takes six.
+    connection->allow(options_.max_request * (is_chunked ? 6 : 1) + kMostHeaders);
     const auto known = kMethods.find(request.path);
     if (known == kMethods.end()) {
       return answer(404, fmt::format("there is no {} here; see /openapi.json", request.path));
@@ -298,7 +311,9 @@ class Server::Http : public httplib::Server {
     }
   }
 
+  // Before an answer is sent.
   void finish(const Request& request, Response& response) {
+    connection->answer();
     if (!options_.allow_origin.empty()) {
       response.set_header("Access-Control-Allow-Origin", options_.allow_origin);
     }
@@ -307,9 +322,9 @@ class Server::Http : public httplib::Server {
       response.headers.erase("Keep-Alive");
       response.set_header("Connection", "close");
     }
-    const bool is_known = kMethods.contains(request.path);
-    metrics_.answered(is_known ? request.path : "other", response.status);
-    log::debug("{} {} {} {}", request.remote_addr, request.method, request.path, response.status);
+    const std::string path = kMethods.contains(request.path) ? request.path : "other";
+    metrics_.answered(path, response.status);
+    log::debug("{} {} {}", request.remote_addr, path, response.status);
   }
 
   void translate(const Request& request, Response& response, const httplib::ContentReader& reader) {
@@ -332,6 +347,9 @@ class Server::Http : public httplib::Server {
     const bool is_json = type == kJson || body.starts_with('{');
     if (!is_plain && !is_json) return answer_error(response, 415, kWantedType);
     const decode::SearchOptions& defaults = translator_->options().search;
+    if (!is_plain && !request.params.empty()) {
+      return answer_error(response, 400, "the URL has a query; with JSON, all goes into the body");
+    }
     try {
       const TranslationRequest wanted =
           is_plain ? parse_text(body, request.params, defaults) : parse_json(body, defaults);
@@ -343,13 +361,17 @@ class Server::Http : public httplib::Server {
 
   void translate(const TranslationRequest& wanted, bool is_plain, Watch::Clock::time_point begin,
                  Response& response) {
-    const std::vector<Line> lines = lines_of(wanted);
-    const auto count = static_cast<int64_t>(lines.size());
+    const int64_t count = count_lines(wanted);
     if (count > options_.max_waiting) {
       return answer_error(response, 413,
                           fmt::format("a request may have {} lines, this has {}; send several",
                                       options_.max_waiting, count));
     }
+    if (attention_size(wanted) > kMostAttention) {
+      return answer_error(response, 413,
+                          "the attention of so much text is too large; send several");
+    }
+    const std::vector<Line> lines = lines_of(wanted);
     const auto stay = waiting_.enter(count);
     if (!stay) {
       response.set_header("Retry-After", "1");
@@ -367,6 +389,9 @@ class Server::Http : public httplib::Server {
                             .unwanted = call.unwanted()});
     } catch (const Error&) {
       if (call.reason() == Watch::Reason::none) throw;
+      if (call.reason() == Watch::Reason::gone) {
+        return answer_error(response, 499, "the client has gone");  // as nginx counts them
+      }
       return answer_error(response, 504,
                           fmt::format("not translated within {:g} seconds; send less at once",
                                       options_.timeout_seconds));
@@ -406,7 +431,10 @@ class Server::Http : public httplib::Server {
   std::shared_ptr<const decode::TextTools> tools_for(const TranslationRequest& wanted) {
     const decode::TranslatorOptions& own = translator_->options();
     const decode::TextTools& tools = translator_->tools();
-    if (!tools.model) return nullptr;
+    const bool has_none =
+        !tools.model || (tools.pieces && tools.model->description().directions.empty());
+    if (has_none && wanted.from.empty() && wanted.to.empty()) return nullptr;
+    require(tools.model != nullptr, "from, to: the model has no directions");
     const model::Direction& direction = [&]() -> const model::Direction& {
       try {
         return tools.model->direction(wanted.from.empty() ? own.source : wanted.from,

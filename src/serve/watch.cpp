@@ -5,7 +5,7 @@
 namespace residual::serve {
 
 Watch::Call::Call(Watch& watch, int socket, Clock::time_point until)
-    : watch_(watch), socket_(socket), until_(until) {
+    : watch_(watch), socket_(socket), is_there_(!has_gone(socket)), until_(until) {
   const std::lock_guard lock(watch_.mutex_);
   place_ = watch_.calls_.insert(watch_.calls_.end(), this);
   watch_.changed_.notify_one();
@@ -20,7 +20,7 @@ void Watch::Call::look(Clock::time_point now) {
   if (*unwanted_) return;
   if (now >= until_) {
     reason_ = Reason::late;
-  } else if (has_gone(socket_)) {
+  } else if (is_there_ && has_gone(socket_)) {
     reason_ = Reason::gone;
   } else {
     return;

@@ -16,7 +16,8 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   enum class Reason { none, late, gone };
 
-  // A call under watch, until it is destroyed. It must not outlive the watch.
+  // A call under watch, until it is destroyed. It must not outlive the watch. A client that will
+  // not send any more when the call begins may still wait for its answer, and is not missed later.
   class Call {
    public:
     Call(Watch& watch, int socket, Clock::time_point until);
@@ -33,6 +34,7 @@ class Watch {
 
     Watch& watch_;
     int socket_;
+    bool is_there_;
     Clock::time_point until_;
     std::shared_ptr<std::atomic<bool>> unwanted_ = std::make_shared<std::atomic<bool>>(false);
     std::atomic<Reason> reason_ = Reason::none;

@@ -45,7 +45,7 @@ fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
     case Choice::average:
       break;
   }
-  const fs::path mean = run / "average";
+  fs::path mean = run / "average";
   train::average({run}, {.epochs = plan.average_epochs}, mean);
   return mean;
 }

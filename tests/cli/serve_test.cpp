@@ -62,9 +62,20 @@ TEST_F(Serve, TranslatesEachDirectionOfAModel) {
               HasSubstr("c a b"));
 }
 
+TEST_F(Serve, TakesPiecesOfAModelWithoutDirections) {
+  output(
+      "cp -r @resi-dual @pieces && sed -i '/directions/,$d' @pieces/config.toml && "
+      "grep -A100 '^.model' @resi-dual/config.toml >> @pieces/config.toml");
+  EXPECT_THAT(
+      with_server("--model @pieces --pieces", "curl -sS -d '{\"text\": \"a b c\"}' $url/translate"),
+      HasSubstr("{\"text\":\"c a b\"}"));
+}
+
 TEST_F(Serve, SaysWhatKeepsItFromServing) {
   expect_failure("residual serve --model @nothing", 1, "nothing");
   expect_failure("residual serve --model @resi-dual --host 203.0.113.1", 1, "cannot listen there");
+  expect_failure("residual serve --model @resi-dual --host no.such.invalid", 1, "no such address");
+  expect_failure("residual serve --model @resi-dual --host ''", 2, "--host");
   expect_failure("residual serve --model @resi-dual --port 70000", 2, "--port");
   expect_failure("residual serve --model @resi-dual --beam 0", 2, "--beam");
   expect_failure("residual serve --model @resi-dual --beam 2 --timeout 0", 2, "--timeout");

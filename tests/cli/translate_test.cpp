@@ -323,7 +323,7 @@ TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate --model @post-ln --beam 99999999999999999999 < /dev/null", 2,
                  "99999999999999999999");
   expect_failure("residual translate --model @post-ln --length-penalty nan < /dev/null", 2,
-                 "length_penalty must be a finite number");
+                 "length_penalty must be from -100 to 100");
   expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
                  "--max-length excludes --max-length-factor");
   expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,

@@ -58,8 +58,9 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of("[1]"), HasSubstr("expected a JSON object, got array"));
   EXPECT_THAT(error_of("{}"), HasSubstr("text: is missing"));
   EXPECT_THAT(error_of("{\"text\": \"\xff\"}"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(error_of(R"({"text": 3})"), HasSubstr("text: expected a string, got an integer"));
-  EXPECT_THAT(error_of(R"({"text": null})"), HasSubstr("text: must not be null"));
+  EXPECT_THAT(error_of(R"({"text": 3})"),
+              HasSubstr("text: expected a string or a list of strings, got number"));
+  EXPECT_THAT(error_of(R"({"text": null})"), HasSubstr("list of strings, got null"));
   EXPECT_THAT(error_of(R"({"text": "a", "beem": 1})"), HasSubstr("did you mean \"beam\"?"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 0})"), HasSubstr("beam: must be at least 1, is 0"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 99})"), HasSubstr("beam must be from 1 to 62"));
@@ -76,8 +77,28 @@ TEST(Request, SaysWhatIsWrong) {
 // Neither the parser nor what follows may run out of stack.
 TEST(Request, IsNotFooledByNesting) {
   const std::string open(1 << 20, '['), close(1 << 20, ']');
-  EXPECT_THAT(error_of("{\"text\": " + open + close + "}"), HasSubstr("nested too deeply"));
+  EXPECT_THAT(error_of("{\"text\": " + open + close + "}"),
+              HasSubstr("list of strings, got array"));
+  EXPECT_THAT(error_of("{\"text\": \"a\", \"sampling\": " + open + close + "}"),
+              HasSubstr("nested too deeply"));
   EXPECT_THAT(error_of("{\"text\": " + open), HasSubstr("not valid JSON"));
+}
+
+TEST(Request, MayHaveALongKeyThatIsNotRepeated) {
+  const std::string key(900'000, 'k');
+  EXPECT_EQ(error_of("{\"text\": \"a\", \"" + key + "\": 1}"), "unknown key of 900000 bytes");
+}
+
+TEST(Request, CountsLinesAndAttentionBeforehand) {
+  for (const std::string text : {"", "a", "a\\n", "a\\n\\nb", "\\n\\n"}) {
+    const auto request = parse_json("{\"text\": [\"" + text + "\", \"c\"]}", {});
+    EXPECT_EQ(count_lines(request), static_cast<int64_t>(lines_of(request).size())) << text;
+  }
+  EXPECT_EQ(count_lines(parse_text("", {}, {})), 0);
+  EXPECT_EQ(attention_size(parse_json(R"({"text": "abc\nabcd"})", {})), 0);
+  const auto wanted =
+      parse_json(R"({"text": "abc\nabcd", "with_attention": true, "n_best": 2})", {});
+  EXPECT_EQ(attention_size(wanted), 2 * (9 + 16));
 }
 
 TEST(Request, OfPlainTextHasOptionsInTheQuery) {
@@ -92,6 +113,13 @@ TEST(Request, OfPlainTextHasOptionsInTheQuery) {
   EXPECT_THROW(parse_text("a", {{"text", "b"}}, {}), Error);
   EXPECT_THROW(parse_text("a", {{"beam", "2"}, {"beam", "3"}}, {}), Error);
   EXPECT_THROW(parse_text("a\xff", {}, {}), Error);
+  EXPECT_THROW(parse_text("a", {{"prefix", "\xff"}}, {}), Error);
+  EXPECT_THAT(parse_text("a", {{"prefix", "2024"}}, {}).prefixes, ElementsAre("2024"));
+  EXPECT_THAT(parse_text("\xef\xbb\xbf"
+                         "a",
+                         {}, {})
+                  .texts,
+              ElementsAre("a"));
 }
 
 TEST(Lines, AreThoseOfAllTexts) {

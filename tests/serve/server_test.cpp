@@ -100,6 +100,7 @@ class Raw {
     }
     return true;
   }
+  void end() const { ::shutdown(socket_, SHUT_WR); }
   // All that comes until the server closes.
   std::string read() const {
     std::string all;
@@ -211,6 +212,7 @@ TEST(Server, SaysWhatIsWrongWithARequest) {
   expect(server.post(std::string(10001, ' ')), 413, "10000 bytes");
   expect(server.post(std::string(21, '\n'), "text/plain"), 413, "20 lines");
   expect(server.post("{}", "application/json", "/nothing"), 404, "there is no /nothing here");
+  expect(server.post(R"({"text": "w1"})", "application/json", "/translate?beam=2"), 400, "query");
   auto client = server.client();
   expect(*client.Get("/translate"), 405, "takes POST");
   expect(*client.Put("/translate", "{}", "application/json"), 405, "takes POST");
@@ -236,7 +238,17 @@ TEST(Server, BoundsWhatARequestMayTake) {
   zipping.set_compress(true);
   const auto bomb = zipping.Post("/translate", std::string(5 << 20, ' '), "application/json");
   ASSERT_TRUE(bomb);
-  EXPECT_EQ(bomb->status, 413) << bomb->body;
+  EXPECT_EQ(bomb->status, 415) << bomb->body;
+  // As many times as it is wanted.
+  std::string ranges = "Range: bytes=0-";
+  for (int i = 0; i < 1000; ++i) ranges += ",0-";
+  const std::string body = R"({"text": "w1 w2"})";
+  const std::string whole = ask(server.port(), post_of(body, "Connection: close\r\n"));
+  EXPECT_THAT(whole, StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(ask(server.port(), post_of(body, "Connection: close\r\n" + ranges + "\r\n")), whole);
+  // A number for each pair of pieces.
+  const json wide = {{"text", words(1, 2000)}, {"with_attention", true}};
+  EXPECT_EQ(server.post(wide.dump()).status, 413);
   std::string headers = "GET / HTTP/1.1\r\n";
   for (int i = 0; i < 10000; ++i) headers += "X-" + std::to_string(i) + ": x\r\n";
   EXPECT_THAT(ask(server.port(), headers + "\r\n"), StartsWith("HTTP/1.1 400"));
@@ -270,6 +282,44 @@ TEST(Server, AnswersWhatIsHardlyHttp) {
   EXPECT_THAT(slow.read(), StartsWith("HTTP/1.1 200"));
 }
 
+// What follows a body that nobody read is no request.
+TEST(Server, TakesNoBodyForARequest) {
+  const Running server({.allow_origin = "*"});
+  const std::string hidden = "GET /model HTTP/1.1\r\n\r\n";
+  const std::string length = "Content-Length: " + std::to_string(hidden.size()) + "\r\n\r\n";
+  const std::string chunk = "{\"text\": \"w1\"}";
+  for (const std::string& request :
+       {"GET /health HTTP/1.1\r\n" + length + hidden,
+        "OPTIONS /translate HTTP/1.1\r\n" + length + hidden,
+        "GET /health HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + hidden,
+        "POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\ne\r\n" + chunk + "XX\r\n" +
+            hidden}) {
+    const std::string answer = ask(server.port(), request);
+    EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << answer;
+    EXPECT_THAT(answer, testing::Not(HasSubstr("scheme")));
+  }
+}
+
+TEST(Server, AnswersAClientThatWillNotSendMore) {
+  const Running server;
+  const Raw client(server.port());
+  client.send(post_of(R"({"text": "w1 w2 w3"})"));
+  client.end();
+  EXPECT_THAT(client.read(), StartsWith("HTTP/1.1 200"));
+}
+
+// One client's long text does not keep another's line waiting.
+TEST(Server, ServesClientsInTurn) {
+  const Running server(kRoomy);
+  const Raw greedy(server.port());
+  greedy.send(post_of(json{{"text", endless_text()}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(server.post(R"({"text": "w1 w2 w3"})").status, 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_EQ(server.metric("residual_lines_total"), 1);
+}
+
 TEST(Server, SendsAwayWhoComesWhenItIsFull) {
   ServerOptions options = kRoomy;
   options.max_waiting = 20000;
@@ -297,6 +347,7 @@ TEST(Server, GivesUpWhatNobodyWaitsFor) {
   Raw client(server.port());
   client.send(post_of(json{{"text", endless_text()}}.dump()));
   ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  client.send("\r\n");  // unread
   client.close();
   EXPECT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") == 0; }));
   EXPECT_EQ(server.metric("residual_lines_total"), 0);
