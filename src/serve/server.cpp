@@ -203,7 +203,11 @@ class Server::Http : public httplib::Server {
     {
       Connection mine(socket);
       connection = &mine;
-      serve_requests(mine);
+      try {
+        serve_requests(mine);
+      } catch (const std::exception& error) {  // what the library does not catch: no memory
+        log::warn("{}", error.what());
+      }
       connection = nullptr;
     }
     --served_;
@@ -236,58 +240,70 @@ class Server::Http : public httplib::Server {
     return true;
   }
 
+  struct Refusal {
+    int status;
+    std::string message;
+  };
+
   // Answers what the library would mistake, or read to no purpose.
   bool refuse(const Request& request, Response& response) const {
-    const auto answer = [&](int status, const std::string& message) {
-      connection->spoil();  // its body is not read
-      answer_error(response, status, message);
-      return true;
-    };
     const_cast<Request&>(request).ranges.clear();  // parts of a translation are of no use
+    auto refusal = fault_of_body(request);
+    if (!refusal) refusal = fault_of_route(request, response);
+    if (!refusal) return response.status == 204;
+    connection->spoil();  // its body is not read
+    answer_error(response, refusal->status, refusal->message);
+    return true;
+  }
+
+  std::optional<Refusal> fault_of_body(const Request& request) const {
     const bool has_length = request.has_header("Content-Length");
     const bool is_chunked = request.has_header("Transfer-Encoding");
     if (request.get_header_value_count("Content-Length") + (is_chunked ? 1 : 0) > 1) {
-      return answer(400, "a request has either one Content-Length or a Transfer-Encoding");
+      return {{400, "a request has either one Content-Length or a Transfer-Encoding"}};
     }
     if (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked") {
-      return answer(501, "Transfer-Encoding: only chunked is known");
+      return {{501, "Transfer-Encoding: only chunked is known"}};
     }
     const std::string length = request.get_header_value("Content-Length");
     if (has_length && (length.empty() || length.size() > 18 ||
                        length.find_first_not_of("0123456789") != std::string::npos)) {
-      return answer(400, "Content-Length: expected a number");
+      return {{400, "Content-Length: expected a number"}};
     }
-    if (has_length && std::stoll(length) > options_.max_request) {
-      return answer(413, too_large());
+    if (has_length && std::stoll(length) > options_.max_request) return {{413, too_large()}};
+    if (request.has_header("Content-Encoding")) {
+      return {{415, "Content-Encoding: send the body as it is"}};
+    }
+    if (request.method == "POST" && !has_length && !is_chunked) {
+      return {{411, "Content-Length is missing"}};
     }
     // The library leaves the one unread, and is lax about the end of the other.
     const bool is_left = has_length && length != "0" && request.method != "POST";
     if (is_left || is_chunked) connection->spoil();
-    if (request.has_header("Content-Encoding")) {
-      return answer(415, "Content-Encoding: send the body as it is");
-    }
     // A chunk of one byte takes six.
     connection->allow(options_.max_request * (is_chunked ? 6 : 1) + kMostHeaders);
+    return std::nullopt;
+  }
+
+  // Answers other sites' question what they may do.
+  std::optional<Refusal> fault_of_route(const Request& request, Response& response) const {
     const auto known = kMethods.find(request.path);
     if (known == kMethods.end()) {
-      return answer(404, fmt::format("there is no {} here; see /openapi.json", request.path));
+      return {{404, fmt::format("there is no {} here; see /openapi.json", request.path)}};
     }
     if (request.method == "OPTIONS" && !options_.allow_origin.empty()) {
       response.set_header("Access-Control-Allow-Methods", known->second);
       response.set_header("Access-Control-Allow-Headers", "Content-Type");
       response.status = 204;
-      return true;
+      return std::nullopt;
     }
     const bool is_head = request.method == "HEAD" && known->second == "GET";
     if (request.method != known->second && !is_head) {
       response.set_header("Allow", known->second);
-      return answer(405, fmt::format("{} takes {}", request.path, known->second));
+      return {{405, fmt::format("{} takes {}", request.path, known->second)}};
     }
-    if (request.method == "POST" && !has_length && !is_chunked) {
-      return answer(411, "Content-Length is missing");
-    }
-    if (request.is_multipart_form_data()) return answer(415, kWantedType);
-    return false;
+    if (request.is_multipart_form_data()) return {{415, kWantedType}};
+    return std::nullopt;
   }
 
   static constexpr const char* kWantedType =
