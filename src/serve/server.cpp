@@ -19,6 +19,7 @@
 #include "serve/connection.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
+#include "serve/waiting.h"
 #include "serve/watch.h"
 
 namespace residual::serve {
@@ -60,46 +61,6 @@ std::string media_type(const Request& request) {
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
   return type;
 }
-
-// Lines that are on their way, of all requests together.
-class Waiting {
- public:
-  Waiting(int64_t limit, prometheus::Gauge& gauge) : limit_(limit), gauge_(gauge) {}
-
-  // Some lines' stay; empty if there is no room for them.
-  class Stay {
-   public:
-    Stay(Waiting& waiting, int64_t lines) : waiting_(&waiting), lines_(lines) {}
-    Stay(Stay&& other) noexcept
-        : waiting_(std::exchange(other.waiting_, nullptr)), lines_(other.lines_) {}
-    Stay(const Stay&) = delete;
-    Stay& operator=(const Stay&) = delete;
-    ~Stay() {
-      if (waiting_) waiting_->change(-lines_);
-    }
-
-   private:
-    Waiting* waiting_;
-    int64_t lines_;
-  };
-  std::optional<Stay> enter(int64_t lines) {
-    if (!change(lines)) return std::nullopt;
-    return Stay(*this, lines);
-  }
-
- private:
-  bool change(int64_t lines) {
-    const std::lock_guard lock(mutex_);
-    if (lines_ + lines > limit_) return false;
-    lines_ += lines;
-    gauge_.Set(static_cast<double>(lines_));
-    return true;
-  }
-
-  std::mutex mutex_;
-  int64_t limit_, lines_ = 0;
-  prometheus::Gauge& gauge_;
-};
 
 }  // namespace
 
