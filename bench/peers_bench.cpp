@@ -1,0 +1,60 @@
+// How long several processes take to add up their gradients, and how many bytes a second that makes
+// of each connection in one direction. Start it in every process as `residual train --distributed`:
+//
+//   for r in 0 1; do RANK=$r WORLD_SIZE=2 MASTER_ADDR=localhost peers_bench & done; wait
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <vector>
+
+#include "train/peers.h"
+#include "train/place.h"
+
+namespace residual::train {
+namespace {
+
+double seconds_of_a_sum(const Peers& peers, std::span<float> gradient) {
+  using Clock = std::chrono::steady_clock;
+  const std::vector<std::span<float>> own = {gradient};
+  std::vector<char> here(static_cast<size_t>(peers.size()));
+  peers.complete(std::span(here));  // all begin together
+  const auto begin = Clock::now();
+  peers.add_in_order(own);
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void run(int64_t parameters, int rounds) {
+  const Peers peers(place_from_environment(), "peers_bench");
+  std::vector<float> gradient(static_cast<size_t>(parameters), 1.0F);
+  std::vector<double> seconds;
+  for (int i = 0; i < rounds; ++i) seconds.push_back(seconds_of_a_sum(peers, gradient));
+  std::ranges::sort(seconds);
+  const double median = seconds[seconds.size() / 2];
+  if (!peers.leads()) return;
+  fmt::print(
+      "{} processes, {} parameters, {} sums: median {:.1f} ms ({:.1f} to {:.1f}), {:.2f} GB/s\n",
+      peers.size(), parameters, rounds, 1e3 * median, 1e3 * seconds.front(), 1e3 * seconds.back(),
+      4e-9 * static_cast<double>(parameters) / median);
+}
+
+}  // namespace
+}  // namespace residual::train
+
+int main(int argc, char** argv) {
+  CLI::App app("How long several processes take to add up their gradients");
+  int64_t parameters = 61'000'000;
+  int rounds = 15;
+  app.add_option("--parameters", parameters, "elements of a gradient")->capture_default_str();
+  app.add_option("--rounds", rounds, "sums that are timed")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    residual::train::run(parameters, rounds);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "peers_bench: {}\n", error.what());
+    return 1;
+  }
+}
