@@ -5,7 +5,10 @@
 
 #include <optional>
 
+#include "base/config.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/probe_run.h"
 #include "cli/program.h"
@@ -13,6 +16,8 @@
 #include "probe/live.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
+#include "train/peers.h"
+#include "train/place.h"
 #include "train/torch_version.h"
 #include "train/trainer.h"
 
@@ -29,6 +34,16 @@ void check_settings(const train::TrainConfig& config) {
   train::check(config);
 }
 
+void check_processes(const train::TrainConfig& config, int processes) {
+  if (processes == 1) return;
+  require(config.train.device == "cpu",
+          "train.device: several processes train on CPUs only, and this is {}",
+          config.train.device);
+  require(config.train.workers >= processes,
+          "train.workers: {} processes need as many workers at least, and the run has {}",
+          processes, config.train.workers);
+}
+
 // --resume takes the run's own recipe if none is given, and --set on top of it.
 train::RunDirectory resume(const TrainCommand& command) {
   const fs::path output = output_of(command);
@@ -42,12 +57,52 @@ train::RunDirectory resume(const TrainCommand& command) {
   return train::RunDirectory::resume(output, &config);
 }
 
-train::RunDirectory start(const TrainCommand& command) {
+train::RunDirectory start(const TrainCommand& command, int processes) {
   const train::TrainConfig config = read_recipe(command);
   check_settings(config);
   const train::Corpora corpora(config);
-  return train::RunDirectory::create(
-      output_of(command), train::resolve(corpora.with_vocabularies(config)), command.force);
+  const train::TrainConfig resolved = train::resolve(corpora.with_vocabularies(config), processes);
+  check_processes(resolved, processes);
+  return train::RunDirectory::create(output_of(command), resolved, command.force);
+}
+
+void run_to_the_end(train::Trainer& trainer, const train::StopSignals& signals) {
+  if (trainer.run(signals) == train::End::interrupted) {
+    throw CLI::RuntimeError(128 + trainer.signal());
+  }
+}
+
+// In a process that does not lead: the recipe is that of the one that does.
+void follow(const TrainCommand& command, const train::Peers& peers,
+            const train::StopSignals& signals) {
+  std::string text;
+  peers.spread(text);
+  train::TrainConfig config;
+  read_toml(text, "process 0's recipe", [&](ConfigVisitor& visit) { fields(visit, config); });
+  if (!command.data.empty()) config.data.prepared = command.data;
+  train::Trainer trainer(config, peers);
+  run_to_the_end(trainer, signals);
+}
+
+void lead(const TrainCommand& command, const train::Peers& peers,
+          const train::StopSignals& signals) {
+  train::RunDirectory run = command.resume ? resume(command) : start(command, peers.size());
+  check_processes(run.config(), peers.size());
+  std::string text = to_toml(run.config());
+  peers.spread(text);
+  train::Trainer trainer(run, FileSystem::real(), peers);
+  std::optional<probe::LiveProbe> live;
+  if (command.probe_every > 0) {
+    live.emplace(run.config(), command.probe_every);
+    trainer.observe(*live);
+  }
+  run_to_the_end(trainer, signals);
+}
+
+// What must be the same in all processes for their numbers to fit together.
+std::string kind_of_process() {
+  return fmt::format("residual {} {}, LibTorch {}, {}", version(), commit(), train::torch_version(),
+                     cpu_features());
 }
 
 void run_train(const TrainCommand& command) {
@@ -55,16 +110,13 @@ void run_train(const TrainCommand& command) {
     fmt::print("{}", train::replay(command.replay));
     return;
   }
+  train::Peers peers;
+  if (command.distributed) peers = {train::place_from_environment(), kind_of_process()};
   const train::StopSignals signals;
-  train::RunDirectory run = command.resume ? resume(command) : start(command);
-  train::Trainer trainer(run);
-  std::optional<probe::LiveProbe> live;
-  if (command.probe_every > 0) {
-    live.emplace(run.config(), command.probe_every);
-    trainer.observe(*live);
-  }
-  if (trainer.run(signals) == train::End::interrupted) {
-    throw CLI::RuntimeError(128 + signals.received());
+  if (peers.leads()) {
+    lead(command, peers, signals);
+  } else {
+    follow(command, peers, signals);
   }
 }
 

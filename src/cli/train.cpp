@@ -114,6 +114,11 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
       ->group(group);
   command.add_flag("--force", options.force, "start over a run that is there")->group(group);
   command
+      .add_flag("--distributed", options.distributed,
+                "one of several processes, each on its machine, that train one model; torchrun, "
+                "mpirun, srun, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which")
+      ->group(group);
+  command
       .add_option_function<std::string>(
           "--probe",
           [&options](const std::string& value) { options.probe_every = parse_every(value); },

@@ -16,6 +16,7 @@ struct TrainCommand {
   std::vector<std::string> settings;  // --set, in the order given
   int64_t probe_every = 0;            // updates; 0: no live probe
   bool resume = false;
+  bool distributed = false;
   bool force = false;
   bool explain = false;
   bool check = false;

@@ -191,8 +191,10 @@ void check(const TrainConfig& c) {
       c.batch.max_source, c.batch.max_target, c.model.max_positions);
 }
 
-TrainConfig resolve(TrainConfig c) {
-  if (c.train.workers == 0) c.train.workers = c.train.device == "cpu" ? available_cores() : 1;
+TrainConfig resolve(TrainConfig c, int processes) {
+  if (c.train.workers == 0) {
+    c.train.workers = int64_t{processes} * (c.train.device == "cpu" ? available_cores() : 1);
+  }
   if (c.schedule.total == 0) c.schedule.total = c.train.max_updates;
   c.model.residual = schemes::resolve<schemes::Listing>(c.model.residual);
   return c;

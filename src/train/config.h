@@ -133,9 +133,10 @@ void fields(ConfigVisitor& visit, TrainConfig& config);
 // Fails, naming the keys, unless they make sense together. Looks at no file.
 void check(const TrainConfig& config);
 
-// The configuration with what is left to be chosen filled in: workers (all cores), the end of the
-// schedule, the scheme's variant. Sizes of vocabularies come from the corpus.
-TrainConfig resolve(TrainConfig config);
+// The configuration with what is left to be chosen filled in: workers (all cores of so many
+// machines like this), the end of the schedule, the scheme's variant. Sizes of vocabularies come
+// from the corpus.
+TrainConfig resolve(TrainConfig config, int processes = 1);
 
 data::BatchOptions batch_options(const BatchConfig& config);
 

@@ -66,17 +66,18 @@ ops::LossSpec loss_spec(const LossConfig& config) {
               config.smoothing == Smoothing::others ? ops::Smoothing::others : ops::Smoothing::all};
 }
 
-Learner::Learner(const TrainConfig& config)
-    : config_(config), device_(device_of(config.train.device)) {
+Learner::Learner(const TrainConfig& config, const Peers& peers)
+    : config_(config), peers_(peers), device_(device_of(config.train.device)) {
   ops::set_mode(config.train.ops == Operators::fused ? ops::Mode::fused : ops::Mode::reference);
   const nn::DropoutRates rates{.residual = config.dropout.residual,
                                .attention = config.dropout.attention,
                                .activation = config.dropout.activation};
   auto first = std::make_unique<nn::Parameters>(config.model, at::kFloat, device_);
   first->initialise(static_cast<uint64_t>(config.train.seed));
-  for (int64_t w = 0; w < config.train.workers; ++w) {
-    auto parameters = w == 0 ? std::move(first)
-                             : std::make_unique<nn::Parameters>(workers_[0].parameters->replica());
+  const auto workers = static_cast<size_t>(config.train.workers);
+  for (size_t w = peers.first(workers); w < peers.end(workers); ++w) {
+    auto parameters = first ? std::move(first)
+                            : std::make_unique<nn::Parameters>(workers_[0].parameters->replica());
     auto model = std::make_unique<nn::Transformer>(*parameters, rates);
     workers_.push_back({std::move(parameters), std::move(model)});
   }
@@ -84,8 +85,7 @@ Learner::Learner(const TrainConfig& config)
 }
 
 std::vector<data::Batch> Learner::cut(const data::Batch& batch) const {
-  const auto workers = static_cast<int64_t>(workers_.size());
-  return shards(batch, shard_count(batch, workers, config_.batch.pass_tokens));
+  return shards(batch, shard_count(batch, config_.train.workers, config_.batch.pass_tokens));
 }
 
 nn::Pass Learner::pass(int64_t update, size_t batch, size_t shard) const {
@@ -116,8 +116,8 @@ Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_sca
 }
 
 UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateStep& step) {
-  const size_t count = workers_.size();
-  std::vector<std::vector<Shard>> parts(count);  // of each worker
+  const auto count = static_cast<size_t>(config_.train.workers);  // of all processes
+  std::vector<std::vector<Shard>> parts(count);                   // of each worker
   for (size_t b = 0; b < batches.size(); ++b) {
     auto all = cut(batches[b]);
     for (size_t i = 0; i < all.size(); ++i) {
@@ -125,18 +125,20 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
     }
   }
   std::vector<Sums> sums(count);
-  parallel_for(static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+  const size_t first = peers_.first(count);
+  parallel_for(static_cast<int64_t>(workers_.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
-      sums[w] = run_worker(w, parts[w], step.loss_scale);
+      sums[first + w] = run_worker(w, parts[first + w], step.loss_scale);
     }
   });
+  peers_.complete(std::span(sums));
   UpdateResult result{.sums = {.updates = 1}};
   for (const auto& part : sums) result.sums.add(part);
 
   std::vector<Tensor> gradients;
   for (const auto& worker : workers_) gradients.push_back(worker.parameters->gradients());
   const double predictions = static_cast<double>(result.sums.tokens);
-  const double norm = optimizer_->reduce(gradients, 1 / (predictions * step.loss_scale));
+  const double norm = optimizer_->reduce(gradients, 1 / (predictions * step.loss_scale), peers_);
   result.sums.gradient_norm = norm;
   result.finite = std::isfinite(result.sums.loss) && std::isfinite(norm);
   if (!result.finite) return result;
@@ -150,16 +152,19 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
 
 Sums Learner::evaluate(std::span<const data::Batch> batches) const {
   std::vector<Sums> sums(batches.size());
-  parallel_for(static_cast<int64_t>(batches.size()), 1, [&](int64_t begin, int64_t end) {
+  const size_t first = peers_.first(batches.size());
+  const size_t own = peers_.end(batches.size()) - first;
+  parallel_for(static_cast<int64_t>(own), 1, [&](int64_t begin, int64_t end) {
     const at::NoGradGuard no_grad;
     if (device_.is_cpu()) ops::use_one_thread();
-    for (auto b = static_cast<size_t>(begin); b < static_cast<size_t>(end); ++b) {
+    for (size_t b = first + static_cast<size_t>(begin); b < first + static_cast<size_t>(end); ++b) {
       const nn::Pass pass{.seed = static_cast<uint64_t>(config_.train.seed), .shard = b};
       const nn::Batch batch = model_batch(config_, batches[b], pass, device_);
       const Autocast autocast(config_.train.precision, device_);
       sums[b] = sums_of(model().loss(batch, loss_spec(config_.loss), pass), batches[b]);
     }
   });
+  peers_.complete(std::span(sums));
   Sums all;
   for (const auto& part : sums) all.add(part);
   return all;

@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/optimizer.h"
+#include "train/peers.h"
 #include "train/state.h"
 
 namespace residual::train {
@@ -37,11 +38,13 @@ struct UpdateResult {
 // A model that learns: parameters, one replica of them per worker, optimiser. Every batch of an
 // update is cut into shards, as many for each worker; each worker adds up the gradients of its
 // shards; the workers' gradients are added in their order. So what an update computes depends on
-// configuration, parameters and batches, and not on how many threads ran the workers.
+// configuration, parameters and batches, and not on how many threads or processes ran the workers.
 class Learner {
  public:
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
-  explicit Learner(const TrainConfig& config);
+  // Of several processes each has its share of the workers; all have all parameters. `peers` must
+  // outlive it.
+  explicit Learner(const TrainConfig& config, const Peers& peers = Peers::alone());
 
   // Forward, backward and Adam; the gradient is that of the mean over all predictions.
   UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
@@ -80,8 +83,9 @@ class Learner {
   void unpack(std::span<const float> values, const Tensor& flat) const;
 
   TrainConfig config_;
+  const Peers& peers_;
   at::Device device_;
-  std::vector<Worker> workers_;
+  std::vector<Worker> workers_;  // of this process
   std::unique_ptr<Optimizer> optimizer_;
 };
 

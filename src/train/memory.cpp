@@ -27,7 +27,7 @@ constexpr Kept kInputs{3, 3, 3};    // train.recompute: nothing from inside
 constexpr int64_t kLossRows = 256;  // whose logits exist at a time
 
 // Of the layers that lie above each other; the loss of one worker.
-int64_t activation_floats(const TrainConfig& c) {
+int64_t activation_floats(const TrainConfig& c, int64_t workers) {
   const int64_t d = c.model.width;
   const Kept block = c.train.recompute ? kInputs : kAll;
   const int64_t inner = c.train.recompute ? 0 : c.model.inner;
@@ -39,10 +39,10 @@ int64_t activation_floats(const TrainConfig& c) {
     per_token += c.model.decoder_layers * block.cross_attention * d;
   }
   if (c.train.recompute) per_token += kAll.self_attention * d + c.model.inner;  // one at a time
-  int64_t tokens = c.batch.max_tokens;
-  if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * c.train.workers);
+  int64_t tokens = c.batch.max_tokens * workers / c.train.workers;
+  if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * workers);
   const int64_t symbols = std::max(c.model.source_vocabulary, c.model.target_vocabulary);
-  return per_token * tokens + c.train.workers * (kLossRows + d) * symbols;
+  return per_token * tokens + workers * (kLossRows + d) * symbols;
 }
 
 // The number in a file of one; -1 if it has none.
@@ -65,13 +65,14 @@ int64_t cached_files(const fs::path& group) {
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const TrainConfig& c) {
+MemoryEstimate estimate_memory(const TrainConfig& c, int processes) {
   const int64_t copy = kFloat * model::parameter_count(c.model);
+  const int64_t workers = (c.train.workers + processes - 1) / processes;
   return {.parameters = copy,
-          .gradients = copy * c.train.workers,
+          .gradients = copy * workers,
           .moments = 2 * copy,
           .checkpoint = 3 * copy,
-          .activations = kFloat * activation_floats(c)};
+          .activations = kFloat * activation_floats(c, workers)};
 }
 
 std::string format_memory(int64_t bytes) {
@@ -112,9 +113,9 @@ std::string describe(const MemoryEstimate& e) {
       format_memory(e.checkpoint), format_memory(e.activations), format_memory(e.total()));
 }
 
-void require_memory(const TrainConfig& config, int64_t available) {
+void require_memory(const TrainConfig& config, int64_t available, int processes) {
   if (available < 0) return;
-  const MemoryEstimate need = estimate_memory(config);
+  const MemoryEstimate need = estimate_memory(config, processes);
   const int64_t fixed = need.total() - need.activations;
   const std::string advice =
       fixed < available ? fmt::format("lower batch.pass_tokens from {}{}", config.batch.pass_tokens,

@@ -21,8 +21,8 @@ struct MemoryEstimate {
 };
 
 // REQUIRES: the configuration is resolved. Activations are those of the CPU's operators
-// (memory.cpp counts them), for sentences of typical length.
-MemoryEstimate estimate_memory(const TrainConfig& config);
+// (memory.cpp counts them), for sentences of typical length. Of several processes, one.
+MemoryEstimate estimate_memory(const TrainConfig& config, int processes = 1);
 
 // What the process may still take: the least that the machine's free memory and the control group
 // allow; -1 if neither is known.
@@ -33,7 +33,7 @@ int64_t available_memory();
 int64_t left_of_groups(const std::vector<fs::path>& groups);
 
 // Fails if the estimate exceeds `available`, with advice; warns if it takes most of it.
-void require_memory(const TrainConfig& config, int64_t available);
+void require_memory(const TrainConfig& config, int64_t available, int processes = 1);
 
 // "100.0 MB", "1.20 GB".
 std::string format_memory(int64_t bytes);

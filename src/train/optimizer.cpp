@@ -35,7 +35,8 @@ void adam(const OptimizerConfig& c, const AdamStep& step, Tensor& values, const 
 Optimizer::Optimizer(const OptimizerConfig& config, const Tensor& like)
     : config_(config), m_(at::zeros_like(like)), v_(at::zeros_like(like)) {}
 
-double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale) const {
+double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
+                         const Peers& peers) const {
   if (!gradients[0].is_cpu()) {
     Tensor all = gradients[0];
     for (size_t i = 1; i < gradients.size(); ++i) all.add_(gradients[i]);
@@ -43,6 +44,10 @@ double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale) con
   }
   std::vector<std::span<float>> spans;
   for (const auto& gradient : gradients) spans.push_back(span(gradient));
+  if (peers.size() > 1) {
+    peers.add_in_order(spans);
+    spans.resize(1);
+  }
   return reduce_gradients(spans, scale);
 }
 

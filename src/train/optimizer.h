@@ -5,6 +5,7 @@
 #include "ops/tensor.h"
 #include "train/adam.h"
 #include "train/config.h"
+#include "train/peers.h"
 
 namespace residual::train {
 
@@ -21,8 +22,8 @@ class Optimizer {
  public:
   Optimizer(const OptimizerConfig& config, const Tensor& like);
 
-  // One gradient from the workers', in the first of them; its norm.
-  double reduce(const std::vector<Tensor>& gradients, double scale) const;
+  // One gradient from the workers' of all processes, in the first of them; its norm.
+  double reduce(const std::vector<Tensor>& gradients, double scale, const Peers& peers) const;
   void step(Tensor& values, const Tensor& gradient, const AdamStep& step);
 
   Tensor& m() { return m_; }

@@ -26,7 +26,7 @@ constexpr const char* kMetrics = "metrics.jsonl";
 // A session of a run: from its start or a resume to its end.
 struct Session {
   std::string started, residual, commit, compiler, libraries, host, system, cpu, features;
-  int64_t cores = 0;
+  int64_t cores = 0, processes = 1;
 };
 
 struct Environment {
@@ -44,6 +44,7 @@ void fields(ConfigVisitor& visit, Session& s) {
   visit("cpu", s.cpu, "");
   visit("features", s.features, "");
   visit("cores", s.cores, "");
+  visit("processes", s.processes, "");
 }
 
 void fields(ConfigVisitor& visit, Environment& e) {
@@ -58,7 +59,7 @@ std::string cpu_model() {
   return "unknown";
 }
 
-Session session(const std::string& libraries) {
+Session session(const std::string& libraries, int processes) {
   utsname name{};
   ::uname(&name);
   const std::time_t now = std::time(nullptr);
@@ -75,7 +76,8 @@ Session session(const std::string& libraries) {
           .system = fmt::format("{} {}", name.sysname, name.release),
           .cpu = cpu_model(),
           .features = cpu_features(),
-          .cores = available_cores()};
+          .cores = available_cores(),
+          .processes = processes};
 }
 
 int lock(const fs::path& path) {
@@ -162,7 +164,7 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   return run;
 }
 
-void RunDirectory::begin(const std::string& libraries, FileSystem& system) {
+void RunDirectory::begin(const std::string& libraries, int processes, FileSystem& system) {
   if (has_changed_) replace_file(path_ / kRunConfig, to_toml(config_), system);
   has_changed_ = false;
   Environment environment;
@@ -173,7 +175,7 @@ void RunDirectory::begin(const std::string& libraries, FileSystem& system) {
     log::warn("{}; it begins anew", error.what());
     environment = {};
   }
-  environment.sessions.push_back(session(libraries));
+  environment.sessions.push_back(session(libraries, processes));
   replace_file(file, to_toml(environment), system);
 }
 

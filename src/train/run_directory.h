@@ -25,7 +25,8 @@ class RunDirectory {
 
   // When the run has been found to be able to go on: writes a configuration that was changed, and
   // adds a [[sessions]] table to environment.toml: version, commit, machine, libraries.
-  void begin(const std::string& libraries, FileSystem& system = FileSystem::real());
+  void begin(const std::string& libraries, int processes = 1,
+             FileSystem& system = FileSystem::real());
 
   RunDirectory(RunDirectory&& other) noexcept;
   ~RunDirectory();

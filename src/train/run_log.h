@@ -15,26 +15,29 @@ namespace residual::train {
 // TensorBoard's event files.
 class RunLog {
  public:
+  RunLog() = default;  // tells nobody
   // A run that resumes after `update` continues metrics.jsonl at `metrics_bytes`.
   RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t metrics_bytes,
          FileSystem& system);
 
   void say(const std::string& text);   // on the display, and with the time in log.txt
   void note(const std::string& text);  // in log.txt only
-  void live(const Status& status) { display_.update(status); }
+  void live(const Status& status);
 
   // A line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars
   // "kind/key" of the event file.
   void metrics(const std::string& kind, int64_t update, const nlohmann::ordered_json& values);
-  void speed(const nlohmann::ordered_json& values) { speed_.append_line(values); }
+  void speed(const nlohmann::ordered_json& values);
 
-  void sync() { metrics_.sync(); }  // metrics.jsonl is on disk up to metrics_bytes()
-  int64_t metrics_bytes() const { return metrics_.bytes(); }
+  int64_t sync();  // how long metrics.jsonl is, all of it on disk
 
  private:
-  GrowingFile text_, metrics_, speed_;
-  std::unique_ptr<EventFile> events_;
-  Display display_;
+  struct Outlets {
+    GrowingFile text, metrics, speed;
+    std::unique_ptr<EventFile> events = nullptr;
+    Display display{};
+  };
+  std::unique_ptr<Outlets> to_;
 };
 
 }  // namespace residual::train

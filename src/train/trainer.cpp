@@ -46,57 +46,95 @@ bool is_memory_error(const std::string& what) {
 
 }  // namespace
 
-Trainer::Trainer(RunDirectory& run, FileSystem& system)
+Trainer::Trainer(RunDirectory& run, FileSystem& system, const Peers& peers)
+    : Trainer(&run, run.config(), system, peers) {}
+
+Trainer::Trainer(const TrainConfig& config, const Peers& peers)
+    : Trainer(nullptr, config, FileSystem::real(), peers) {}
+
+Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system,
+                 const Peers& peers)
     : run_(run),
       system_(system),
-      config_(run.config()),
+      peers_(peers),
+      config_(config),
       corpora_(config_),
       dev_(corpora_.dev_batches(config_)),
       scaler_(config_.loss_scale, config_.train.precision),
-      store_(run.path() / kCheckpoints, config_.model, system) {
-  require_memory(config_, available_memory());
-  if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
-  learner_ = std::make_unique<Learner>(config_);
+      log_(std::make_unique<RunLog>()) {
+  require_memory(config_, available_memory(), peers.size());
+  learner_ = std::make_unique<Learner>(config_, peers);
   corpora_.with_vocabularies(config_);  // checks their sizes
   state_.loss_scale = scaler_.scale();
-  const auto checkpoint = store_.newest();
-  check_continuation(checkpoint ? &checkpoint->state : nullptr);
   data::Batcher batcher = corpora_.batcher(config_);
+  if (peers.size() > 1) check_corpora();
+  if (run_ != nullptr) open_run(batcher);
+  if (peers.size() > 1) spread_start();
+  scaler_.restore(state_.loss_scale, state_.good_updates);
+  batcher.seek(state_.position);
+  stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
+  if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
+}
+
+// The run's files, and where it stands by them.
+void Trainer::open_run(data::Batcher& batcher) {
+  if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
+  store_.emplace(run_->path() / kCheckpoints, config_.model, system_);
+  const auto checkpoint = store_->newest();
+  check_continuation(checkpoint ? &checkpoint->state : nullptr);
   if (checkpoint) {
     state_ = checkpoint->state;
     learner_->restore(*checkpoint);
-    scaler_.restore(state_.loss_scale, state_.good_updates);
-    batcher.seek(state_.position);
   }
   state_.corpus = corpora_.fingerprint();
-  log_ = std::make_unique<RunLog>(run.path(), config_.log.tensorboard, state_.update,
-                                  state_.metrics_bytes, system);
-  run.begin("LibTorch " TORCH_VERSION, system);
+  log_ = std::make_unique<RunLog>(run_->path(), config_.log.tensorboard, state_.update,
+                                  state_.metrics_bytes, system_);
+  run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
+  const std::string processes =
+      peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
   if (checkpoint) {
-    log_->say(fmt::format("resumed after update {}", format_count(state_.update)));
-  } else {
-    learner_->calibrate(batcher.get(batcher.position()));
-    log_->say(
-        fmt::format("{} model with {} parameters; {} worker{}; {}", config_.model.residual.name,
-                    format_count(model::parameter_count(config_.model)), config_.train.workers,
-                    config_.train.workers == 1 ? "" : "s", describe(estimate_memory(config_))));
+    log_->say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
+    return;
   }
-  stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
-  if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
+  learner_->calibrate(batcher.get(batcher.position()));
+  log_->say(fmt::format("{} model with {} parameters; {} worker{}{}; {}",
+                        config_.model.residual.name,
+                        format_count(model::parameter_count(config_.model)), config_.train.workers,
+                        config_.train.workers == 1 ? "" : "s", processes,
+                        describe(estimate_memory(config_, peers_.size()))));
+}
+
+void Trainer::check_corpora() const {
+  std::string first = corpora_.fingerprint();
+  peers_.spread(first);
+  require(first == corpora_.fingerprint(),
+          "{}: is not the corpus that process 0 has; copy it to this machine, or give --data",
+          corpora_.directory().string());
+}
+
+// All processes begin where the first one does.
+void Trainer::spread_start() {
+  std::string state = to_toml(state_);
+  Checkpoint start = learner_->checkpoint();
+  peers_.spread(state);
+  for (auto* values : {&start.values, &start.m, &start.v}) peers_.spread(*values);
+  if (peers_.leads()) return;
+  read_toml(state, "the state of process 0", [&](ConfigVisitor& v) { fields(v, state_); });
+  learner_->restore(start);
 }
 
 // Fails where going on would make another run of it.
 void Trainer::check_continuation(const State* before) const {
   if (before == nullptr &&
-      fs::exists(run_.path() / "last")) {  // or killed while it wrote the first
-    log::warn("{}: has no checkpoint to go on from, and begins anew", run_.path().string());
+      fs::exists(run_->path() / "last")) {  // or killed while it wrote the first
+    log::warn("{}: has no checkpoint to go on from, and begins anew", run_->path().string());
   }
   // Checkpoints of older versions do not name their corpus.
   if (before == nullptr || before->corpus.empty()) return;
   require(before->corpus == corpora_.fingerprint(),
           "{}: is not the corpus that {} was trained on; go on with that, or start a new run with "
           "another --output",
-          corpora_.directory().string(), run_.path().string());
+          corpora_.directory().string(), run_->path().string());
 }
 
 End Trainer::run(const StopSignals& signals) {
@@ -107,18 +145,25 @@ End Trainer::run(const StopSignals& signals) {
   } catch (const c10::Error& error) {
     if (is_memory_error(error.what())) fail_memory(config_);
     throw;
+  } catch (const PeerLost& lost) {
+    if (run_ == nullptr) throw;
+    fail("{}. Go on from the last checkpoint with: residual train --resume -o {}", lost.what(),
+         shell_word(run_->path().string()));
   }
+}
+
+int Trainer::any_signal(const StopSignals& signals) const {
+  std::vector<int> all(static_cast<size_t>(peers_.size()));
+  all[static_cast<size_t>(peers_.rank())] = signals.received();
+  peers_.complete(std::span(all));
+  return std::ranges::max(all);
 }
 
 End Trainer::run_loop(const StopSignals& signals) {
   while (!finished()) {
-    if (signals.received() != 0) {
-      save(/*best=*/false);
-      background_.wait();
-      log_->say(
-          fmt::format("stopped after update {}; continue with: residual train --resume -o {}{}",
-                      format_count(state_.update), shell_word(run_.path().string()),
-                      observer_ == nullptr ? "" : " " + observer_->option()));
+    signal_ = any_signal(signals);
+    if (signal_ != 0) {
+      save_and_stop();
       return End::interrupted;
     }
     const Step done = step();
@@ -136,6 +181,15 @@ End Trainer::run_loop(const StopSignals& signals) {
       "finished after update {}{}; {} of memory at most", format_count(state_.update),
       out_of_patience() ? ": validate.patience is exhausted" : "", format_memory(peak_memory())));
   return out_of_patience() ? End::patience : End::finished;
+}
+
+void Trainer::save_and_stop() {
+  if (run_ == nullptr) return;
+  save(/*best=*/false);
+  background_.wait();
+  const std::string observed = observer_ == nullptr ? "" : fmt::format(" {}", observer_->option());
+  log_->say(fmt::format("stopped after update {}; continue with: residual train --resume -o {}{}",
+                        format_count(state_.update), shell_word(run_->path().string()), observed));
 }
 
 bool Trainer::out_of_patience() const {
@@ -206,11 +260,14 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
 }
 
 void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number) {
+  if (run_ == nullptr) {
+    fail("update {}: loss or gradient is not finite; process 0 says where", number);
+  }
   background_.wait();
   Checkpoint before = learner_->checkpoint();
   before.state = state_;
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
-  const fs::path bundle = run_.path() / fmt::format("nonfinite-{:09}", number);
+  const fs::path bundle = run_->path() / fmt::format("nonfinite-{:09}", number);
   write_bundle(bundle, config_, before, finding, corpora_.lines_of(finding.shard), system_);
   const std::string text = fmt::format(
       "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
@@ -284,9 +341,11 @@ Rank Trainer::validate() {
   const Averages mean = averages(learner_->evaluate(dev_));
   std::map<Metric, double> values = {
       {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
-  if (bleu_) {  // a model that gives no numbers translates nothing
-    values[Metric::bleu] =
-        std::isfinite(mean.loss) ? bleu_->score(learner_->values()) : std::nan("");
+  if (config_.validate.wants_bleu()) {  // a model that gives no numbers translates nothing
+    std::vector<double> bleu = {std::nan("")};
+    if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->values());
+    peers_.spread(bleu);
+    values[Metric::bleu] = bleu[0];
   }
   const Metric metric = config_.validate.metric;
   const Rank rank =
@@ -304,8 +363,8 @@ Rank Trainer::validate() {
 
 // Copies what is to be written and leaves the writing to another thread.
 void Trainer::save(bool best) {
-  state_.metrics_bytes = log_->metrics_bytes();
-  log_->sync();
+  if (run_ == nullptr) return;
+  state_.metrics_bytes = log_->sync();
   auto copy = std::make_shared<Checkpoint>(learner_->checkpoint());
   copy->state = state_;
   std::set<int64_t> keep;
@@ -318,15 +377,15 @@ void Trainer::save(bool best) {
   // same models again. The other way round it would know of a best model that was never written.
   background_.run([this, copy, keep, best] {
     try {
-      if (best) write_model(run_.path() / "best", *copy);
-      write_model(run_.path() / "last", *copy);
-      store_.write(*copy);
-      store_.prune(config_.checkpoint.keep_last, keep);
+      if (best) write_model(run_->path() / "best", *copy);
+      write_model(run_->path() / "last", *copy);
+      store_->write(*copy);
+      store_->prune(config_.checkpoint.keep_last, keep);
     } catch (const Error& error) {
       fail(
           "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
           "to it, then go on with: residual train --resume -o {}",
-          copy->state.update, error.what(), shell_word(run_.path().string()));
+          copy->state.update, error.what(), shell_word(run_->path().string()));
     }
   });
 }

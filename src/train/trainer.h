@@ -12,6 +12,7 @@
 #include "train/corpora.h"
 #include "train/learner.h"
 #include "train/observer.h"
+#include "train/peers.h"
 #include "train/run_directory.h"
 #include "train/run_log.h"
 #include "train/scaler.h"
@@ -29,12 +30,16 @@ struct Pace {
 enum class End { finished, patience, interrupted };
 
 // The loop: updates, metrics, validation, checkpoints. All that it computes follows from
-// configuration and corpus; a run that is killed and resumed, however often, ends with the same
-// bytes in its checkpoint and in metrics.jsonl as one that was not.
+// configuration and corpus; a run that is killed and resumed, however often and in however many
+// processes, ends with the same bytes in its checkpoint and in metrics.jsonl as one that was not.
 class Trainer {
  public:
-  // Starts the run, or continues it from its newest sound checkpoint if it has one.
-  explicit Trainer(RunDirectory& run, FileSystem& system = FileSystem::real());
+  // Starts the run, or continues it from its newest sound checkpoint if it has one. Of several
+  // processes the one that leads writes the run's files and speaks; `peers` must outlive it.
+  explicit Trainer(RunDirectory& run, FileSystem& system = FileSystem::real(),
+                   const Peers& peers = Peers::alone());
+  // One that does not lead: has the parameters and the state of the one that does.
+  Trainer(const TrainConfig& config, const Peers& peers);
 
   // Until the end, or until a signal. Errors of writing and of memory say what to do.
   End run(const StopSignals& signals);
@@ -43,6 +48,7 @@ class Trainer {
   void observe(Observer& observer) { observer_ = &observer; }
 
   const State& state() const { return state_; }
+  int signal() const { return signal_; }  // that ended the run, in one of the processes; or 0
 
  private:
   struct Step {
@@ -50,8 +56,14 @@ class Trainer {
     bool epoch_ended;
   };
 
+  Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system, const Peers& peers);
+  void open_run(data::Batcher& batcher);
+  void check_corpora() const;
   void check_continuation(const State* before) const;
+  void spread_start();
+  int any_signal(const StopSignals& signals) const;
   End run_loop(const StopSignals& signals);
+  void save_and_stop();
   bool finished() const;
   bool out_of_patience() const;
   Step step();
@@ -66,20 +78,22 @@ class Trainer {
   void save(bool best);
   void write_model(const fs::path& path, const Checkpoint& checkpoint) const;
 
-  RunDirectory& run_;
+  RunDirectory* run_;  // null in processes that do not lead
   FileSystem& system_;
-  const TrainConfig& config_;
+  const Peers& peers_;
+  TrainConfig config_;
   Corpora corpora_;
   std::vector<data::Batch> dev_;
   std::optional<DevBleu> bleu_;
   std::unique_ptr<Learner> learner_;
   LossScaler scaler_;
-  CheckpointStore store_;
+  std::optional<CheckpointStore> store_;  // the run's
   State state_;
   std::unique_ptr<BatchStream> stream_;
   std::unique_ptr<RunLog> log_;
   Background background_;
   Observer* observer_ = nullptr;
+  int signal_ = 0;
 
   // For the display.
   double gradient_norm_ = 0;  // of the last update
