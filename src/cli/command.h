@@ -72,6 +72,7 @@ void add_evaluate(CLI::App& root);
 void add_export(CLI::App& root);
 void add_fetch(CLI::App& root);
 void add_import_fairseq(CLI::App& root);
+void add_import_marian(CLI::App& root);
 void add_info(CLI::App& root);
 void add_normalize(CLI::App& root);
 void add_prepare(CLI::App& root);

@@ -29,6 +29,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_score(root);
   add_schemes(root);
   add_import_fairseq(root);
+  add_import_marian(root);
   add_export(root);
   add_average(root);
   add_info(root);

@@ -86,7 +86,7 @@ const float* Engine::positions(int64_t count) {
   const int64_t d = weights_->config().width;
   for (auto i = static_cast<int64_t>(positions_.size()) / d; i < count; ++i) {
     positions_.resize((i + 1) * d);
-    model::sinusoid(i, std::span(positions_).subspan(i * d));
+    model::sinusoid(i, std::span(positions_).subspan(i * d), weights_->config().form);
   }
   return positions_.data();
 }
@@ -100,15 +100,21 @@ Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team) {
 Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team) {
   // Few enough rows at a time that the inner layer is still in the cache when it is read.
   constexpr int64_t kRows = 256;
+  const bool is_rectified = weights_->config().activation == model::Activation::relu;
   Rows y = x.like();
   float* inner = wide(std::min(kRows, x.rows()), w.inner.out());
   for (int64_t first = 0; first < x.rows(); first += kRows) {
     const int64_t rows = std::min(kRows, x.rows() - first);
     const int64_t at = first * x.width();
     multiply(w.inner,
-             {.x = x.data() + at, .rows = rows, .y = inner, .epilogue = kernels::Epilogue::relu},
+             {.x = x.data() + at,
+              .rows = rows,
+              .y = inner,
+              .epilogue = is_rectified ? kernels::Epilogue::relu : kernels::Epilogue::none},
              team);
-    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = true}, team);
+    if (!is_rectified) kernels::swish(inner, rows * w.inner.out(), inner);
+    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = is_rectified},
+             team);
   }
   return y;
 }

@@ -28,6 +28,7 @@ Ensemble::Ensemble(const std::vector<std::shared_ptr<const Weights>>& models) {
             "symbols, {} and {} target symbols",
             first.source_vocabulary, config.source_vocabulary, first.target_vocabulary,
             config.target_vocabulary);
+    require(config.form == first.form, "models of different forms cannot decide together");
     max_positions_ = std::min(max_positions_, config.max_positions);
     decoder_layers_ = std::min(decoder_layers_, config.decoder_layers);
     engines_.emplace_back(model);

@@ -104,17 +104,20 @@ class RowArithmetic {
     kernels::Norm norm_;
   };
 
-  explicit RowArithmetic(Find find) : find_(std::move(find)) {}
+  // `epsilon` is that of all norms; 0: as the scheme says.
+  explicit RowArithmetic(Find find, double epsilon = 0)
+      : find_(std::move(find)), epsilon_(epsilon) {}
 
   Norm norm(const std::string& name, double epsilon) {
     return Norm({find_(name + ".weight").data(), find_(name + ".bias").data(),
-                 static_cast<float>(epsilon)});
+                 static_cast<float>(epsilon_ > 0 ? epsilon_ : epsilon)});
   }
   Vector vector(const std::string& name, double /*value*/) { return {find_(name).data()}; }
   Scalar scalar(const std::string& name, double /*value*/) { return {find_(name)[0]}; }
 
  private:
   Find find_;
+  double epsilon_;
 };
 
 Rows add(const Rows& x, Rows f);

@@ -39,13 +39,14 @@ Rows forced(Engine& engine, std::span<const Pair> pairs, Team* team) {
   }
   const std::vector<Memory> memories = engine.encode(sources, team);
 
+  const int32_t start = model::start_symbol(engine.weights().config());
   std::vector<int32_t> tokens, positions, slots;
   std::vector<Step::Sentence> sentences;
   for (size_t p = 0; p < pairs.size(); ++p) {
     const auto& target = pairs[p].target;
     const auto first = static_cast<int32_t>(tokens.size());
     for (size_t i = 0; i < target.size(); ++i) {
-      tokens.push_back(i == 0 ? text::Vocabulary::kEos : target[i - 1]);
+      tokens.push_back(i == 0 ? start : target[i - 1]);
       positions.push_back(static_cast<int32_t>(i + 1));
       slots.resize(tokens.size() * longest);
       std::iota(slots.end() - static_cast<int64_t>(longest), slots.end(), first);

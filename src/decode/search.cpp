@@ -73,6 +73,8 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
                const SearchOptions& options)
     : options_(std::make_shared<const SearchOptions>(options)),
       models_(models),
+      start_(model::start_symbol(models[0]->config())),
+      is_marian_(models[0]->config().form == model::Form::marian),
       chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
   require(options.attention_layer < models_.decoder_layers(),
@@ -116,7 +118,7 @@ void Search::add(std::vector<Request> requests, Team* team) {
     s.is_summarised = can_summarise(s.options());
     s.memories = std::move(memories[i]);
     s.max_length = longest_translation(s);
-    const int32_t root = tree_.add(HypothesisTree::kNone, kEos, 0);
+    const int32_t root = tree_.add(HypothesisTree::kNone, start_, 0);
     s.live.reserve(s.options().beam);
     s.live.push_back({root, 0});
     paths_[rows_++ * path_stride_] = root;
@@ -299,7 +301,7 @@ void Search::search(Sentence& s) {
 std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
   forbidden_.assign({text::Vocabulary::kPad});
   if (s.length < s.options().min_length) forbidden_.push_back(kEos);
-  if (s.options().forbid_unk) forbidden_.push_back(text::Vocabulary::kUnk);
+  if (s.options().forbid_unk || is_marian_) forbidden_.push_back(text::Vocabulary::kUnk);
   // Tokens that would complete n tokens in a row which have been there before.
   const int64_t n = s.options().no_repeat_ngram;
   const int32_t* path = paths_.data() + (s.first_row + h) * path_stride_ + 1;  // after the root

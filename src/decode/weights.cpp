@@ -18,6 +18,8 @@ namespace {
 
 using schemes::Side;
 
+constexpr double kMarianEpsilon = 1e-9;  // of its norms
+
 // Gives back the memory of mapped pages that lie wholly in `bytes`; they can be read again.
 void drop_pages(std::span<const std::byte> bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -156,8 +158,9 @@ class Weights::Packer {
     const float* const bias = find_(name + ".bias").numbers.data();
     add(into, find_(name + ".weight"), bias + first, in, first, out);
   }
-  void matrix(PackedMatrix& into, const Values& values, int64_t in, int64_t out) {
-    add(into, values, nullptr, in, 0, out);
+  void matrix(PackedMatrix& into, const Values& values, const float* bias, int64_t in,
+              int64_t out) {
+    add(into, values, bias, in, 0, out);
   }
 
   // False: a matrix cannot be used where it is.
@@ -266,6 +269,10 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       precision_(precision),
       find_(std::move(find)),
       owner_(std::move(owner)) {
+  if (config_.form == model::Form::marian) {
+    const auto bias = find_(model::kOutputBias).numbers;
+    output_bias_.assign(bias.begin(), bias.end());
+  }
   make_screen();
   if (precision == Precision::float32 || find_(model::output_embedding(config_)).is_quantized()) {
     Packer packer(find_, precision, owner_, Packer::Aim::leave);
@@ -283,15 +290,16 @@ void Weights::make_screen() {
   if (precision_ != Precision::float32 || v.numbers.empty()) return;
   if (!PackedMatrix::fits_unpacked(out, in)) return;
   output_numbers_ = v.numbers.data();
-  output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, nullptr, out, in);
+  const float* const bias = output_bias();
+  output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, bias, out, in);
   const auto policy = thread_count() > 1 ? std::launch::async : std::launch::deferred;
   screen_ = std::async(policy, [=, owner = owner_] {
     if (has_screen_of(v, out, in)) {
-      return PackedMatrix({owner, v.screen.data()}, nullptr, out, in, Precision::int16,
+      return PackedMatrix({owner, v.screen.data()}, bias, out, in, Precision::int16,
                           v.scales.data());
     }
     const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
-    PackedMatrix screen(v.numbers.data(), nullptr, out, in, Precision::int16,
+    PackedMatrix screen(v.numbers.data(), bias, out, in, Precision::int16,
                         {memory, memory->data()});
     if (v.is_mapped) drop_pages(std::as_bytes(v.numbers));
     return screen;
@@ -312,8 +320,8 @@ const PackedMatrix& Weights::output() const {
   if (!has_screen()) return now().output;
   if (!is_packed_.load(std::memory_order_acquire)) return output_rows_;
   std::call_once(output_packing_, [&] {
-    packed_.output = PackedMatrix(output_numbers_, nullptr, output_rows_.out(), output_rows_.in(),
-                                  Precision::float32);
+    packed_.output = PackedMatrix(output_numbers_, output_bias(), output_rows_.out(),
+                                  output_rows_.in(), Precision::float32);
   });
   return packed_.output;
 }
@@ -322,7 +330,9 @@ void Weights::bind(Packer& packer, Stacks& stacks) const {
   const model::Config& config = config_;
   const int64_t d = config.width;
   const std::string output = model::output_embedding(config);
-  if (!has_screen()) packer.matrix(stacks.output, find_(output), d, config.target_vocabulary);
+  if (!has_screen()) {
+    packer.matrix(stacks.output, find_(output), output_bias(), d, config.target_vocabulary);
+  }
   for (const Side side : {Side::encoder, Side::decoder}) {
     StackWeights& stack = side == Side::encoder ? stacks.encoder : stacks.decoder;
     const schemes::Stack shape = model::stack(config, side);
@@ -350,10 +360,12 @@ void Weights::bind(Packer& packer, Stacks& stacks) const {
       packer.linear(layer.cross.output, name(1, "output"), d, 0, d);
     }
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
-    RowArithmetic arithmetic([&](const std::string& parameter) -> std::span<const float> {
-      const auto numbers = find_(prefix + parameter).numbers;
-      return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
-    });
+    RowArithmetic arithmetic(
+        [&](const std::string& parameter) -> std::span<const float> {
+          const auto numbers = find_(prefix + parameter).numbers;
+          return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
+        },
+        config.form == model::Form::marian ? kMarianEpsilon : 0);
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
   }
 }

@@ -122,6 +122,7 @@ class Weights {
   };
 
   void make_screen();
+  const float* output_bias() const { return output_bias_.empty() ? nullptr : output_bias_.data(); }
 
   const Stacks& now() const {
     return is_packed_.load(std::memory_order_acquire) ? packed_ : unpacked_;
@@ -138,6 +139,7 @@ class Weights {
   mutable std::atomic<bool> is_packed_ = false;
   mutable std::once_flag packing_, output_packing_;
   PackedMatrix output_rows_;
+  std::vector<float> output_bias_;         // empty: there is none
   const float* output_numbers_ = nullptr;  // of output_rows_
   mutable std::deque<std::vector<float>> scheme_parameters_;
   std::shared_future<PackedMatrix> screen_;

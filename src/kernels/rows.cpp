@@ -97,6 +97,16 @@ void scale(float c, const float* x, int64_t count, float* y) {
                   HWY_ATTR { hn::StoreU(hn::Mul(hn::Set(d, c), hn::LoadU(d, x + i)), d, y + i); });
 }
 
+// With e = e^-|x| nothing overflows: x / (1 + e), times e where x is negative.
+void swish(const float* x, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    const auto e = exp_nonpositive(d, hn::Neg(hn::Abs(v)));
+    const auto top = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, e), v);
+    hn::StoreU(hn::Div(top, hn::Add(hn::Set(d, 1.0F), e)), d, y + i);
+  });
+}
+
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y) {
   for (int64_t row = 0; row < rows; ++row, x += width, y += width) {
     over(width, [&](auto d, int64_t i) HWY_ATTR {
@@ -117,6 +127,7 @@ HWY_EXPORT(add_both);
 HWY_EXPORT(add);
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(scale);
+HWY_EXPORT(swish);
 HWY_EXPORT(scale_columns);
 
 void layer_norm(const Norm& norm, const float* x, int64_t rows, int64_t width, float* y) {
@@ -144,6 +155,8 @@ void add_scaled(const float* x, float c, const float* f, int64_t count, float* y
 void scale(float c, const float* x, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(scale)(c, x, count, y);
 }
+
+void swish(const float* x, int64_t count, float* y) { HWY_DYNAMIC_DISPATCH(swish)(x, count, y); }
 
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(scale_columns)(w, x, rows, width, y);

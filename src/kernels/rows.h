@@ -28,6 +28,7 @@ void add_both(const Norm& norm, const float* x, const float* d, const float* f, 
 void add(const float* x, const float* f, int64_t count, float* y);                  // x + f
 void add_scaled(const float* x, float c, const float* f, int64_t count, float* y);  // x + c f
 void scale(float c, const float* x, int64_t count, float* y);                       // c x
+void swish(const float* x, int64_t count, float* y);  // x / (1 + e^-x)
 // y_ij = w_j x_ij
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y);
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
+#include "text/vocabulary.h"
 
 namespace residual::model {
 
@@ -19,6 +20,10 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit.choice(
       "sharing", c.sharing, {"all", "target", "none"},
       "embeddings that are one matrix: source, target and output; target and output; none");
+  visit.choice("form", c.form, {"fairseq", "marian"},
+               "whose positions, first symbol and output; marian is for imported models");
+  visit.choice("activation", c.activation, {"relu", "swish"},
+               "of the feed-forward blocks; swish is for imported models");
   visit("source_vocabulary", c.source_vocabulary, "its size; 0: the prepared corpus's",
         {.min = 0, .max = 1 << 24});
   visit("target_vocabulary", c.target_vocabulary, "its size; 0: the prepared corpus's",
@@ -40,6 +45,17 @@ void check(const Config& c) {
           "model.sharing: \"all\" needs one vocabulary; source has {} symbols, target {}. Prepare "
           "the corpus with vocabulary.joined = true, or set model.sharing = \"target\"",
           c.source_vocabulary, c.target_vocabulary);
+}
+
+int32_t start_symbol(const Config& c) {
+  return c.form == Form::marian ? text::Vocabulary::kBos : text::Vocabulary::kEos;
+}
+
+void require_trainable(const Config& c, const char* what) {
+  require(c.form == Form::fairseq && c.activation == Activation::relu,
+          "model.form, model.activation: an imported model of this kind can be translated with, "
+          "but not {}",
+          what);
 }
 
 schemes::Stack stack(const Config& c, schemes::Side side) {

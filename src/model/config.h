@@ -15,6 +15,14 @@ enum class Kind { translation, language, masked };
 // Which embedding matrices are one: source, target and output; target and output; none.
 enum class Sharing { all, target, none };
 
+// What toolkits do differently around the same blocks. fairseq: positions are counted from 2, and
+// the decoder begins with </s>. marian: from 0, and with <s>, whose embedding is zero; logits have
+// a bias, norms an epsilon of 1e-9.
+enum class Form { fairseq, marian };
+
+// Of a feed-forward block's inner layer: max(0, x), or x / (1 + e^-x).
+enum class Activation { relu, swish };
+
 // A Transformer: all that its parameters' names and shapes and its forward pass depend on.
 struct Config {
   Kind kind = Kind::translation;
@@ -25,6 +33,8 @@ struct Config {
   int64_t heads = 8;
   int64_t max_positions = 1024;
   Sharing sharing = Sharing::all;
+  Form form = Form::fairseq;
+  Activation activation = Activation::relu;
   int64_t source_vocabulary = 0;  // a recipe leaves them 0: the prepared corpus knows
   int64_t target_vocabulary = 0;
   schemes::Options residual;
@@ -39,6 +49,12 @@ void fields(ConfigVisitor& visit, Config& config);
 // Fails unless the numbers fit each other and the scheme exists. Vocabularies of 0 pass: they may
 // not be known yet.
 void check(const Config& config);
+
+// What the decoder sees before it has made anything.
+int32_t start_symbol(const Config& config);
+
+// Fails if it is a form that is only decoded: `what` is "trained".
+void require_trainable(const Config& config, const char* what);
 
 // The stack on one side as its scheme is to see it. REQUIRES: the model has that side.
 schemes::Stack stack(const Config& config, schemes::Side side);

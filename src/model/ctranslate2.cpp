@@ -188,6 +188,7 @@ void export_ctranslate2(const Directory& model, const fs::path& output) {
   require(config.kind == Kind::translation && (scheme == "post-ln" || scheme == "pre-ln"),
           "{}: is a {} model; CTranslate2 runs post-ln and pre-ln translation models only",
           model.path().string(), scheme);
+  require_trainable(config, "exported to CTranslate2");
   Variables variables(model);
   variables.add_all();
 

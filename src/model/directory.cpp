@@ -1,6 +1,7 @@
 #include "model/directory.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "base/error.h"
@@ -127,6 +128,12 @@ std::string config_text(const Description& description) {
 }
 
 }  // namespace
+
+void check_language(const std::string& language) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  require(!language.empty() && std::ranges::all_of(language, fits),
+          "language \"{}\": expected letters, digits, - and _, like de or zh_TW", language);
+}
 
 void fields(ConfigVisitor& visit, Direction& d) {
   visit("source", d.source, "language translated from");

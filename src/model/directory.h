@@ -48,6 +48,9 @@ struct Description {
   Config model;
 };
 
+// Fails unless it is a language that may become part of files' names.
+void check_language(const std::string& language);
+
 void fields(ConfigVisitor& visit, Direction& direction);
 void fields(ConfigVisitor& visit, Description& description);
 

@@ -150,6 +150,7 @@ std::vector<FairseqPart> fairseq_parts(const Config& config) {
   require(scheme == "post-ln" || scheme == "pre-ln" || scheme == "resi-dual",
           "{}: fairseq has names for post-ln, pre-ln and resi-dual models only", scheme);
   require(config.kind == Kind::translation, "only translation models have fairseq names");
+  require_trainable(config, "exported to fairseq");
   std::vector<FairseqPart> parts;
   for (const auto& p : parameters(config)) {
     const schemes::Stack s = stack(config, p.side);

@@ -1,8 +1,5 @@
 #include "model/fairseq_import.h"
 
-#include <algorithm>
-#include <cctype>
-
 #include "base/error.h"
 #include "model/parameters.h"
 
@@ -17,13 +14,6 @@ text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
           "not the dictionary the model was trained with",
           path.string(), vocabulary.size(), rows);
   return vocabulary;
-}
-
-// It becomes part of files' names.
-void check_language(const std::string& language) {
-  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
-  require(!language.empty() && std::ranges::all_of(language, fits),
-          "language \"{}\": expected letters, digits, - and _, like de or zh_TW", language);
 }
 
 }  // namespace

@@ -47,6 +47,10 @@ class List {
     }
   }
 
+  void output_bias(int64_t symbols) {
+    list_.push_back({.name = kOutputBias, .shape = {symbols}, .side = Side::decoder});
+  }
+
   std::vector<Parameter> take() { return std::move(list_); }
 
  private:
@@ -138,6 +142,7 @@ std::vector<Parameter> parameters(const Config& c) {
   }
   if (c.has_encoder()) list.add_stack(Side::encoder);
   if (c.has_decoder()) list.add_stack(Side::decoder);
+  if (c.form == Form::marian) list.output_bias(c.target_vocabulary);
   return list.take();
 }
 

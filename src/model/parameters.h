@@ -38,6 +38,7 @@ std::string block_name(const Config& config, schemes::Side side, int block);
 inline constexpr const char* kSourceEmbedding = "source_embedding.weight";
 inline constexpr const char* kTargetEmbedding = "target_embedding.weight";
 inline constexpr const char* kOutputEmbedding = "output.weight";
+inline constexpr const char* kOutputBias = "output.bias";  // of Marian's form
 
 // The names under which the three matrices are found; shared ones have one name.
 std::string source_embedding(const Config& config);
@@ -47,7 +48,8 @@ std::string output_embedding(const Config& config);
 // A matrix that products take, not one that is only looked up.
 bool is_multiplied(const Parameter& parameter, const Config& config);
 
-// All of them in a fixed order, embeddings first, blocks bottom to top, each stack's scheme last.
+// All of them in a fixed order, embeddings first, blocks bottom to top, each stack's scheme last;
+// the output's bias after all.
 // REQUIRES: check(config) passed and vocabularies are known.
 std::vector<Parameter> parameters(const Config& config);
 int64_t parameter_count(const Config& config);

@@ -4,9 +4,9 @@
 
 namespace residual::model {
 
-void sinusoid(int64_t i, std::span<float> row) {
+void sinusoid(int64_t i, std::span<float> row, Form form) {
   const size_t half = row.size() / 2;
-  const auto p = static_cast<double>(i + kFirstPosition);
+  const auto p = static_cast<double>(form == Form::marian ? i : i + 2);
   for (size_t j = 0; j < half; ++j) {
     const double w = std::pow(10000.0, -static_cast<double>(j) / static_cast<double>(half - 1));
     row[j] = static_cast<float>(std::sin(p * w));

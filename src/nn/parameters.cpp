@@ -13,6 +13,7 @@ constexpr int64_t kAlignment = 16;  // elements: 64 bytes of float32
 
 Parameters::Parameters(const model::Config& config, at::ScalarType dtype, at::Device device)
     : config_(config), list_(model::parameters(config)) {
+  model::require_trainable(config, "trained or probed");
   int64_t size = 0;
   for (const auto& p : list_) {
     offsets_.push_back(size);

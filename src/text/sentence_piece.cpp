@@ -170,4 +170,10 @@ void SentencePiece::decode(std::string_view pieces, std::string& out) const {
   out += text;
 }
 
+std::vector<std::string> SentencePiece::pieces() const {
+  std::vector<std::string> all;
+  for (int id = 0; id < processor_->GetPieceSize(); ++id) all.push_back(processor_->IdToPiece(id));
+  return all;
+}
+
 }  // namespace residual::text

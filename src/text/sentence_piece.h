@@ -42,6 +42,8 @@ class SentencePiece {
   void encode(std::string_view line, std::string& out) const;
   void decode(std::string_view pieces, std::string& out) const;
 
+  std::vector<std::string> pieces() const;  // by id
+
  private:
   struct Processor;
   std::shared_ptr<const Processor> processor_;

@@ -43,7 +43,7 @@ ordered_json describe_parameters(const model::Config& config) {
   for (const auto& p : model::parameters(config)) {
     std::string part = p.side == schemes::Side::encoder ? "encoder_blocks" : "decoder_blocks";
     if (p.block < 0) part = "embeddings";
-    if (p.parts.empty()) part = "residual_scheme";
+    if (p.parts.empty() && p.name != model::kOutputBias) part = "residual_scheme";
     out[part] = out.value(part, int64_t{0}) + p.size();
   }
   return out;
@@ -61,6 +61,8 @@ ordered_json describe_architecture(const model::Config& c) {
   out["heads"] = c.heads;
   out["positions"] = c.max_positions;
   out["shared_embeddings"] = sharings[static_cast<int>(c.sharing)];
+  if (c.form == model::Form::marian) out["form"] = "marian";
+  if (c.activation == model::Activation::swish) out["activation"] = "swish";
   if (c.has_encoder()) out["source_symbols"] = c.source_vocabulary;
   if (c.has_decoder()) out["target_symbols"] = c.target_vocabulary;
   out["parameters"] = describe_parameters(c);

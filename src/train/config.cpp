@@ -153,6 +153,7 @@ void check(const TrainConfig& c) {
   model::Config architecture = c.model;
   if (architecture.source_vocabulary == 0) architecture.target_vocabulary = 0;
   model::check(architecture);
+  model::require_trainable(architecture, "trained");
   require(!c.data.prepared.empty(),
           "data.prepared: names no directory; give one that `residual prepare` made, here or with "
           "--data");

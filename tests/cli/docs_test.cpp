@@ -2,7 +2,8 @@
 //
 // In a block that starts with ```sh, a line "$ command" is run by bash (a trailing backslash
 // continues it) in one directory per page, and the lines up to the next command are its standard
-// output. A line "..." stands for any lines. Pages that mention models/reverse find it there.
+// output. A line "..." stands for any lines. Pages that mention models/reverse or
+// marian/ find them there.
 
 #include <gtest/gtest.h>
 
@@ -83,10 +84,14 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
   const test::TemporaryDirectory directory;
   const std::string cd = "cd '" + directory.path().string() + "'\n";
   const auto steps = steps_of(GetParam());
-  const auto uses_model = [](const Step& step) {
-    return step.command.find("models/reverse") != std::string::npos;
+  const auto mentions = [&](const std::string& path) {
+    return std::ranges::any_of(
+        steps, [&](const Step& step) { return step.command.find(path) != std::string::npos; });
   };
-  if (std::ranges::any_of(steps, uses_model)) {
+  if (mentions("marian/")) {
+    fs::copy(fs::path(RESIDUAL_TEST_DATA) / "marian", directory / "marian");
+  }
+  if (mentions("models/reverse")) {
     const auto made = test::run(cd + "mkdir models\n" + test::make_reverse_model("models/reverse"));
     ASSERT_EQ(made.exit_code, 0) << made.error;
   }

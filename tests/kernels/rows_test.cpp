@@ -125,5 +125,20 @@ TEST_P(Rows, SumsAndMultiplesAgreeWithTheDefinition) {
   }
 }
 
+TEST_P(Rows, SwishAgreesWithTheDefinitionHoweverLarge) {
+  std::vector<float> x;
+  for (const float size : {0.0F, 1e-30F, 1e-3F, 0.5F, 1.0F, 3.0F, 20.0F, 80.0F, 90.0F, 1e30F}) {
+    x.insert(x.end(), {size, -size});
+  }
+  const auto exact = [](double v) { return v / (1 + std::exp(-v)); };
+  for (size_t count = 1; count <= x.size(); ++count) {  // in vectors and one by one
+    std::vector<float> y(count);
+    swish(x.data(), static_cast<int64_t>(count), y.data());
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_NEAR(y[i], exact(x[i]), 4e-7 * std::abs(exact(x[i])) + 1e-36) << x[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace residual::kernels

@@ -1,0 +1,96 @@
+// residual import-marian: a model directory from a model that Marian trained.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/model_output.h"
+#include "model/marian.h"
+#include "model/parameters.h"
+
+namespace residual::cli {
+namespace {
+
+struct Options {
+  model::MarianImport import;
+  ModelOutput output;
+  std::vector<fs::path> vocabularies, pieces;  // one for both sides, or one each
+};
+
+void run(Options o) {
+  o.output.check();
+  auto& import = o.import;
+  import.source_vocabulary = o.vocabularies.front();
+  import.target_vocabulary = o.vocabularies.back();
+  if (!o.pieces.empty()) {
+    import.source_pieces = o.pieces.front();
+    import.target_pieces = o.pieces.back();
+  }
+  const auto made = model::import_marian(import, o.output.path);
+  fmt::print(
+      "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} "
+      "parameters\n",
+      o.output.path.string(), made.model.residual.name, made.directions[0].source,
+      made.directions[0].target, made.model.encoder_layers, made.model.decoder_layers,
+      made.model.width, format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
+}
+
+}  // namespace
+
+void add_import_marian(CLI::App& root) {
+  CLI::App* command = add_command(
+      root, "import-marian", "Make a model directory of a model that Marian trained",
+      {"# one of OPUS-MT's, as its archive holds it",
+       "residual import-marian opus.spm32k-spm32k.transformer-align.model1.npz \\",
+       "  --vocabulary opus.spm32k-spm32k.vocab.yml --sentencepiece source.spm target.spm \\",
+       "  --source-language en --target-language de --output models/opus-en-de",
+       "echo 'Good morning.' | residual translate --model models/opus-en-de"});
+  auto options = std::make_shared<Options>();
+  auto& import = options->import;
+  const std::string files = "Input and output", text = "Text";
+  command->add_option("weights", import.weights, "the model")
+      ->required()
+      ->type_name("MODEL.npz")
+      ->group(files);
+  options->output.add_to(*command, "DIR", files);
+  command
+      ->add_option("--vocabulary", options->vocabularies,
+                   ".yml, .json or .spm; one for both sides, or source and target")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("FILE")
+      ->group(text);
+  command
+      ->add_option("--sentencepiece", options->pieces,
+                   "SentencePiece models, if the vocabularies are none: one, or source and target")
+      ->expected(1, 2)
+      ->type_name("FILE")
+      ->group(text);
+  command->add_option("--source-language", import.source_language, "of the text, like en")
+      ->required()
+      ->type_name("LANG")
+      ->group(text);
+  command->add_option("--target-language", import.target_language, "of the translations")
+      ->required()
+      ->type_name("LANG")
+      ->group(text);
+  command
+      ->add_option("--tag", import.source_tag,
+                   "symbol to put before every source, like >>deu<<, for models of many languages")
+      ->type_name("SYMBOL")
+      ->group(text);
+  command
+      ->add_flag("--normalize", import.normalize_punctuation,
+                 "normalise punctuation before segmentation")
+      ->group(text);
+  command->add_option("--max-positions", import.max_positions, "longest sentence, </s> counted")
+      ->check(positive())
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(text);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace residual::cli

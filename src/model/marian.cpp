@@ -1,0 +1,417 @@
+#include "model/marian.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.h"
+#include "model/flat_yaml.h"
+#include "model/npz.h"
+#include "model/parameters.h"
+#include "text/sentence_piece.h"
+
+namespace residual::model {
+namespace {
+
+using schemes::Side;
+using text::Vocabulary;
+
+constexpr const char* kOptions = "special:model.yml";
+// The logit of symbols that Marian does not have: low enough to vanish from any sum.
+constexpr float kNever = -1e8F;
+
+// What a model says of itself.
+class Options {
+ public:
+  explicit Options(const Npz& file) : name_(fmt::format("{}: {}", file.name(), kOptions)) {
+    require(file.contains(kOptions),
+            "{}: has no {}, which tells the architecture; is it a model that Marian wrote?",
+            file.name(), kOptions);
+    std::string_view text = file.at(kOptions).bytes;
+    values_ = parse_flat_yaml(text.substr(0, text.find('\0')), name_);
+  }
+
+  // "" if there is no such option.
+  std::string text(const std::string& key) const {
+    const auto found = values_.find(key);
+    return found == values_.end() || found->second.empty() ? "" : found->second[0];
+  }
+  int64_t number(const std::string& key) const {
+    const std::string value = text(key);
+    int64_t made = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), made);
+    require(error == std::errc() && end == value.data() + value.size(),
+            "{}: {}: expected a number, got \"{}\"", name_, key, value);
+    return made;
+  }
+  bool is_on(const std::string& key) const { return text(key) == "true"; }
+
+  // The option must have one of these values, or be absent if one is "".
+  void expect(const std::string& key, const std::vector<std::string>& values) const {
+    const std::string value = text(key);
+    require(std::ranges::find(values, value) != values.end(),
+            "{}: {} is \"{}\"; this version imports models with \"{}\"", name_, key, value,
+            fmt::join(values, "\" or \""));
+  }
+
+ private:
+  std::string name_;
+  std::map<std::string, std::vector<std::string>> values_;
+};
+
+// Everything that changes what is computed, and that the engine computes in one way only.
+void check(const Options& o) {
+  o.expect("type", {"transformer"});
+  for (const char* key :
+       {"right-left", "ulr", "transformer-no-projection", "transformer-no-bias",
+        "transformer-no-affine", "transformer-pool", "transformer-train-positions",
+        "transformer-train-position-embeddings", "transformer-disable-position-embeddings",
+        "transformer-alibi-shift", "transformer-alibi-trainable"}) {
+    o.expect(key, {"", "false", "~", "null"});
+  }
+  for (const char* key : {"lemma-dim-emb", "factors-dim-emb", "transformer-decoder-dim-ffn",
+                          "transformer-decoder-ffn-depth"}) {
+    o.expect(key, {"", "0"});
+  }
+  o.expect("transformer-tied-layers", {""});
+  o.expect("transformer-decoder-autoreg", {"", "self-attention"});
+  o.expect("transformer-attention-mask", {"", "default"});
+  o.expect("transformer-ffn-depth", {"", "2"});
+  o.expect("transformer-ffn-activation", {"relu", "swish"});
+  o.expect("transformer-postprocess-emb", {"", "d"});
+  if (o.text("transformer-preprocess").empty()) {
+    o.expect("transformer-postprocess", {"dan", "an"});
+    o.expect("transformer-postprocess-top", {""});
+  } else {
+    o.expect("transformer-preprocess", {"n"});
+    o.expect("transformer-postprocess", {"da", "a"});
+    o.expect("transformer-postprocess-top", {"n"});
+  }
+}
+
+Config config_of(const Options& o, int64_t max_positions) {
+  check(o);
+  Config c;
+  c.encoder_layers = o.number("enc-depth");
+  c.decoder_layers = o.number("dec-depth");
+  c.width = o.number("dim-emb");
+  c.inner = o.number("transformer-dim-ffn");
+  c.heads = o.number("transformer-heads");
+  c.max_positions = max_positions;
+  c.form = Form::marian;
+  c.activation =
+      o.text("transformer-ffn-activation") == "swish" ? Activation::swish : Activation::relu;
+  c.residual.name = o.text("transformer-preprocess").empty() ? "post-ln" : "pre-ln";
+  c.sharing = Sharing::none;
+  if (o.is_on("tied-embeddings")) c.sharing = Sharing::target;
+  if (o.is_on("tied-embeddings-all")) c.sharing = Sharing::all;
+  // Source and target without the output: kept as three matrices.
+  return c;
+}
+
+// Symbols by Marian's ids. Ids that have none get a name that no text has.
+std::vector<std::string> read_symbols(const fs::path& path) {
+  const std::string name = path.string();
+  if (path.extension() == ".spm") return text::SentencePiece::load(path).pieces();
+  const std::string content = read_file(path);
+  std::map<std::string, int64_t> ids;
+  if (path.extension() == ".json") {
+    const auto json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
+    require(json.is_object(), "{}: is no JSON object", name);
+    for (const auto& [symbol, id] : json.items()) {
+      require(id.is_number_integer(), "{}: \"{}\" has no number", name, symbol);
+      ids[symbol] = id.get<int64_t>();
+    }
+  } else {
+    for (const auto& [symbol, values] : parse_flat_yaml(content, name)) {
+      int64_t id = -1;
+      const std::string& value = values.empty() ? symbol : values[0];
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), id);
+      require(error == std::errc() && end == value.data() + value.size(),
+              "{}: \"{}\" has no number", name, symbol);
+      ids[symbol] = id;
+    }
+  }
+  std::vector<std::string> symbols;
+  for (const auto& [symbol, id] : ids) {
+    require(id >= 0 && id < 1 << 24, "{}: \"{}\" has the number {}", name, symbol, id);
+    if (static_cast<size_t>(id) >= symbols.size()) symbols.resize(static_cast<size_t>(id) + 1);
+    require(symbols[static_cast<size_t>(id)].empty(), "{}: \"{}\" and \"{}\" have the number {}",
+            name, symbols[static_cast<size_t>(id)], symbol, id);
+    symbols[static_cast<size_t>(id)] = symbol;
+  }
+  return symbols;
+}
+
+// Our vocabulary and, for each of its ids from kEos on, Marian's.
+struct Renumbered {
+  Vocabulary vocabulary;
+  std::vector<int64_t> rows;
+};
+
+Renumbered renumber(const fs::path& path, int64_t size) {
+  std::vector<std::string> symbols = read_symbols(path);
+  require(static_cast<int64_t>(symbols.size()) <= size,
+          "{}: has {} symbols, the model's matrix only {} rows; this is not the vocabulary the "
+          "model was trained with",
+          path.string(), symbols.size(), size);
+  symbols.resize(static_cast<size_t>(size));
+  const auto id_of = [&](const char* symbol) {
+    const auto at = std::ranges::find(symbols, symbol);
+    require(at != symbols.end(), "{}: has no {}", path.string(), symbol);
+    return at - symbols.begin();
+  };
+  Renumbered made;
+  made.rows = {id_of("</s>"), id_of("<unk>")};
+  std::string lines;
+  for (int64_t id = 0; id < size; ++id) {
+    if (id == made.rows[0] || id == made.rows[1]) continue;
+    std::string symbol = symbols[static_cast<size_t>(id)];
+    if (symbol.empty()) symbol = fmt::format("<nothing-{}>", id);
+    require(symbol.find_first_of(" \n") == std::string::npos, "{}: \"{}\" has a blank in it",
+            path.string(), symbol);
+    const bool is_special = symbol == "<s>" || symbol == "<pad>";
+    lines += fmt::format("{} 1{}\n", symbol, is_special ? " #fairseq:overwrite" : "");
+    made.rows.push_back(id);
+  }
+  made.vocabulary = Vocabulary::parse(lines, path.string());
+  return made;
+}
+
+// Arrays of the file under our names and in our layout; each is to be used.
+class Arrays {
+ public:
+  explicit Arrays(const Npz& file) : file_(file) { used_.insert(kOptions); }
+
+  // [rows, columns], whatever extents of 1 it has besides.
+  std::vector<float> array(const std::string& name, int64_t rows, int64_t columns) {
+    const NpzArray& found = file_.at(name);
+    require(found.dtype == "<f4",
+            "{}: {} has elements of type {}, expected float32; convert the model with "
+            "marian-conv --gemm-type float32",
+            file_.name(), name, found.dtype);
+    std::vector<int64_t> shape = found.shape;
+    std::erase(shape, 1);
+    std::vector<int64_t> expected = {rows, columns};
+    std::erase(expected, 1);
+    require(shape == expected, "{}: {} has shape [{}], expected [{}, {}]", file_.name(), name,
+            fmt::join(found.shape, ", "), rows, columns);
+    used_.insert(name);
+    return found.to_float();
+  }
+  std::vector<float> vector(const std::string& name, int64_t size) { return array(name, 1, size); }
+
+  // Marian multiplies x W, we multiply x W^T.
+  std::vector<float> transposed(const std::string& name, int64_t out, int64_t in) {
+    const std::vector<float> from = array(name, in, out);
+    std::vector<float> to(from.size());
+    for (int64_t i = 0; i < in; ++i) {
+      for (int64_t o = 0; o < out; ++o) to[o * in + i] = from[i * out + o];
+    }
+    return to;
+  }
+  bool contains(const std::string& name) const { return file_.contains(name); }
+
+  // An Error if the file has more, which would mean another architecture.
+  void check_all_used() const {
+    for (const auto& [name, found] : file_.arrays()) {
+      require(used_.contains(name), "{}: has {}, which a model of its options has no use for",
+              file_.name(), name);
+    }
+  }
+
+ private:
+  const Npz& file_;
+  std::set<std::string> used_;
+};
+
+// Rows of a matrix by our ids. <s>, which the decoder begins with, and <pad> are zero.
+std::vector<float> embedding(const std::vector<float>& from, const std::vector<int64_t>& rows,
+                             int64_t width) {
+  std::vector<float> to(static_cast<size_t>(Vocabulary::kEos * width));
+  for (const int64_t row : rows) {
+    to.insert(to.end(), from.begin() + row * width, from.begin() + (row + 1) * width);
+  }
+  return to;
+}
+
+class Importer {
+ public:
+  Importer(const Npz& file, const Config& config, const Renumbered& source,
+           const Renumbered& target)
+      : arrays_(file), c_(config), source_(source), target_(target) {}
+
+  std::map<std::string, std::vector<float>> run() {
+    embeddings();
+    for (const Side side : {Side::encoder, Side::decoder}) {
+      const schemes::Stack shape = stack(c_, side);
+      for (int k = 0; k < shape.blocks(); ++k) block(side, k, shape.blocks_per_layer);
+      if (c_.residual.name == "pre-ln") {
+        norm(fmt::format("{}.residual.final_norm", prefix(side)),
+             fmt::format("{}_top_ln", prefix(side)), "");
+      }
+    }
+    arrays_.check_all_used();
+    return std::move(values_);
+  }
+
+ private:
+  static const char* prefix(Side side) { return side == Side::encoder ? "encoder" : "decoder"; }
+
+  void embeddings() {
+    const auto source_rows = static_cast<int64_t>(source_.rows.size());
+    const auto target_rows = static_cast<int64_t>(target_.rows.size());
+    const bool has_one = arrays_.contains("Wemb");  // tied-embeddings-all, or -src
+    const auto source = arrays_.array(has_one ? "Wemb" : "encoder_Wemb", source_rows, c_.width);
+    const auto target = arrays_.array(has_one ? "Wemb" : "decoder_Wemb", target_rows, c_.width);
+    values_[source_embedding(c_)] = embedding(source, source_.rows, c_.width);
+    values_[target_embedding(c_)] = embedding(target, target_.rows, c_.width);
+    if (c_.sharing == Sharing::none) {
+      const bool is_old = arrays_.contains("decoder_ff_logit_out_W");
+      const auto output = is_old
+                              ? arrays_.transposed("decoder_ff_logit_out_W", target_rows, c_.width)
+                              : arrays_.array("decoder_ff_logit_out_Wt", target_rows, c_.width);
+      values_[kOutputEmbedding] = embedding(output, target_.rows, c_.width);
+    }
+    std::vector<float> bias(static_cast<size_t>(target_rows));
+    const std::string name = "decoder_ff_logit_out_b";
+    if (arrays_.contains(name)) bias = arrays_.vector(name, target_rows);
+    bias = embedding(bias, target_.rows, 1);
+    std::fill_n(bias.begin(), Vocabulary::kEos, kNever);
+    values_[kOutputBias] = std::move(bias);
+  }
+
+  void block(Side side, int k, int per_layer) {
+    const int place = k % per_layer;
+    const std::string layer = fmt::format("{}_l{}", prefix(side), k / per_layer + 1);
+    const std::string name = block_name(c_, side, k);
+    if (place == per_layer - 1) {
+      values_[name + ".inner.weight"] = arrays_.transposed(layer + "_ffn_W1", c_.inner, c_.width);
+      values_[name + ".inner.bias"] = arrays_.vector(layer + "_ffn_b1", c_.inner);
+      values_[name + ".outer.weight"] = arrays_.transposed(layer + "_ffn_W2", c_.width, c_.inner);
+      values_[name + ".outer.bias"] = arrays_.vector(layer + "_ffn_b2", c_.width);
+      norm(side, k, layer + "_ffn_ffn_ln");
+      return;
+    }
+    const bool is_self = place == 0;
+    const std::string attention = layer + (is_self ? "_self" : "_context");
+    if (is_self) {
+      linear(name + ".qkv", attention, "qkv");
+    } else {
+      linear(name + ".query", attention, "q");
+      linear(name + ".key_value", attention, "kv");
+    }
+    linear(name + ".output", attention, "o");
+    norm(side, k, attention + "_Wo_ln");
+  }
+
+  // Matrices that are one with us, one below the other.
+  void linear(const std::string& name, const std::string& attention, std::string_view parts) {
+    auto& weight = values_[name + ".weight"];
+    auto& bias = values_[name + ".bias"];
+    for (const char part : parts) {
+      const auto w = arrays_.transposed(fmt::format("{}_W{}", attention, part), c_.width, c_.width);
+      const auto b = arrays_.vector(fmt::format("{}_b{}", attention, part), c_.width);
+      weight.insert(weight.end(), w.begin(), w.end());
+      bias.insert(bias.end(), b.begin(), b.end());
+    }
+  }
+
+  // The norm of block k.
+  void norm(Side side, int k, const std::string& marian) {
+    norm(fmt::format("{}.residual.norm.{}", prefix(side), k), marian,
+         c_.residual.name == "pre-ln" ? "_pre" : "");
+  }
+  void norm(const std::string& name, const std::string& marian, const std::string& suffix) {
+    values_[name + ".weight"] = arrays_.vector(marian + "_scale" + suffix, c_.width);
+    values_[name + ".bias"] = arrays_.vector(marian + "_bias" + suffix, c_.width);
+  }
+
+  Arrays arrays_;
+  const Config& c_;
+  const Renumbered &source_, &target_;
+  std::map<std::string, std::vector<float>> values_;
+};
+
+// SentencePiece models of both sides, under names of their own unless they are one.
+void save_segmentation(const MarianImport& o, const fs::path& directory) {
+  const auto pieces_of = [](const fs::path& given, const fs::path& vocabulary) {
+    return given.empty() && vocabulary.extension() == ".spm" ? vocabulary : given;
+  };
+  struct Text {
+    std::string language;
+    fs::path pieces;
+  };
+  const Text sides[] = {{o.source_language, pieces_of(o.source_pieces, o.source_vocabulary)},
+                        {o.target_language, pieces_of(o.target_pieces, o.target_vocabulary)}};
+  const auto bytes = [](const fs::path& path) { return path.empty() ? "" : read_file(path); };
+  const bool same = bytes(sides[0].pieces) == bytes(sides[1].pieces);
+  for (const auto& [language, pieces] : sides) {
+    text::SegmenterOptions options{.language = language,
+                                   .normalize_punctuation = o.normalize_punctuation,
+                                   .tokenizer = "none",
+                                   .subwords = pieces.empty() ? "none" : "sentencepiece"};
+    if (!pieces.empty()) {
+      options.model = same ? "pieces.spm" : fmt::format("pieces.{}.spm", language);
+    }
+    text::Segmenter(options, bytes(pieces)).save(directory, language);
+  }
+}
+
+}  // namespace
+
+Description import_marian(const MarianImport& options, const fs::path& output) {
+  for (const auto& language : {options.source_language, options.target_language}) {
+    check_language(language);
+  }
+  require(options.source_language != options.target_language,
+          "both languages are \"{}\"; their files would have one name", options.source_language);
+  const Npz file = Npz::open(options.weights);
+  Config config = config_of(Options(file), options.max_positions);
+  const auto rows = [&](const char* side) {
+    const NpzArray& matrix = file.at(file.contains("Wemb") ? "Wemb" : fmt::format("{}_Wemb", side));
+    require(!matrix.shape.empty(), "{}: the embedding has no shape", file.name());
+    return matrix.shape[0];
+  };
+  const Renumbered source = renumber(options.source_vocabulary, rows("encoder"));
+  const Renumbered target = renumber(options.target_vocabulary, rows("decoder"));
+  config.source_vocabulary = source.vocabulary.size();
+  config.target_vocabulary = target.vocabulary.size();
+  check(config);
+  const bool joined = source.vocabulary.format() == target.vocabulary.format();
+  require(joined || config.sharing != Sharing::all,
+          "{} and {} differ, but source and target share their embedding; give one vocabulary for "
+          "both",
+          options.source_vocabulary.string(), options.target_vocabulary.string());
+
+  Description description{
+      .origin = fmt::format("imported from {} (Marian)", options.weights.filename().string()),
+      .directions = {{options.source_language, options.target_language, options.source_tag}},
+      .model = config};
+  if (!joined) {
+    description.source_vocabulary = fmt::format("vocabulary.{}.txt", options.source_language);
+    description.target_vocabulary = fmt::format("vocabulary.{}.txt", options.target_language);
+  }
+  require(
+      options.source_tag.empty() || source.vocabulary.id(options.source_tag) != Vocabulary::kUnk,
+      "{}: has no symbol {}", options.source_vocabulary.string(), options.source_tag);
+  const auto values = Importer(file, config, source, target).run();
+  std::vector<TensorBytes> tensors;
+  for (const auto& p : parameters(config)) {
+    const auto& v = values.at(p.name);
+    tensors.push_back({p.name,
+                       Dtype::f32,
+                       p.shape,
+                       {reinterpret_cast<const char*>(v.data()), sizeof(float) * v.size()}});
+  }
+  write_directory(output, description, tensors, [&](const fs::path& directory) {
+    source.vocabulary.save(directory / description.source_vocabulary);
+    if (!joined) target.vocabulary.save(directory / description.target_vocabulary);
+    save_segmentation(options, directory);
+  });
+  return description;
+}
+
+}  // namespace residual::model
