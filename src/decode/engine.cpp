@@ -30,6 +30,17 @@ void run(Team* team, size_t count, const Task& task) {
   for (size_t i = 0; i < count; ++i) task(i);
 }
 
+// Of a matrix, by the team if it is large.
+void swish(float* x, int64_t rows, int64_t width, Team* team) {
+  constexpr int64_t kPart = 16;  // rows
+  run(rows > kPart ? team : nullptr, static_cast<size_t>((rows + kPart - 1) / kPart),
+      [&](size_t i) {
+        const int64_t first = static_cast<int64_t>(i) * kPart;
+        float* const at = x + first * width;
+        kernels::swish(at, std::min(kPart, rows - first) * width, at);
+      });
+}
+
 // As many symbols as hold most of the probability where it is not spread out; and one less than a
 // vector has, for the one that is asked for.
 constexpr int kCorrected = 15;
@@ -112,7 +123,7 @@ Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team
               .y = inner,
               .epilogue = is_rectified ? kernels::Epilogue::relu : kernels::Epilogue::none},
              team);
-    if (!is_rectified) kernels::swish(inner, rows * w.inner.out(), inner);
+    if (!is_rectified) swish(inner, rows, w.inner.out(), team);
     multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = is_rectified},
              team);
   }

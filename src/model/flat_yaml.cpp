@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/error.h"
 
@@ -81,14 +82,15 @@ class Line {
   }
   // What follows a backslash at `i`; where it ends.
   size_t escaped(size_t i, std::string& text) const {
-    constexpr std::string_view kLetters = "0abtnvfre \"/\\";
-    constexpr std::string_view kMeanings("\0\a\b\t\n\v\f\r\x1b \"/\\", 13);
+    constexpr std::string_view kLetters = "0abtnvfre \"/\\N_LP";
+    constexpr uint32_t kMeanings[] = {0,   '\a', '\b', '\t', '\n', '\v', '\f',   '\r',  0x1B,
+                                      ' ', '"',  '/',  '\\', 0x85, 0xA0, 0x2028, 0x2029};
     const char letter = rest_[i];
     const size_t digits = letter == 'x' ? 2 : letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
     if (digits == 0) {
       const size_t at = kLetters.find(letter);
       require(at != std::string_view::npos, "{}: unknown escape \\{}", where_, letter);
-      text += kMeanings[at];
+      append_utf8(kMeanings[at], text);
       return i;
     }
     uint32_t code_point = 0;
@@ -107,34 +109,65 @@ class Line {
   std::string where_;
 };
 
-}  // namespace
+// The keys and values of one document, line by line.
+class Document {
+ public:
+  Document(const std::string& name, Twice twice) : name_(name), twice_(twice) {}
 
-std::map<std::string, std::vector<std::string>> parse_flat_yaml(std::string_view text,
-                                                                const std::string& name) {
-  std::map<std::string, std::vector<std::string>> values;
-  std::vector<std::string>* list = nullptr;  // of the latest key, while it has no scalar
-  int64_t number = 0;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view whole = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string where = fmt::format("{}, line {}", name, ++number);
-    const std::string_view content = trimmed(whole);
-    if (content.empty() || content.starts_with('#') || content == "---") continue;
-    if (list != nullptr && content == "[]") continue;
+  void add(std::string_view content, int64_t number) {
+    const std::string where = fmt::format("{}, line {}", name_, number);
     Line line(content, where);
-    if (list != nullptr && line.pass("- ")) {
-      list->push_back(line.value());
-      continue;
+    if (waiting_ && line.pass(":")) return set(std::move(*waiting_), line, where);
+    if (list_ != nullptr && line.pass("- ")) {
+      list_->push_back(line.value());
+      return;
+    }
+    if (line.pass("? ")) {
+      waiting_ = line.value();
+      return;
     }
     std::string key = line.key();
     require(line.pass(":"), "{}: expected \"key: value\", got \"{}\"", where, content);
-    const auto [made, is_new] = values.try_emplace(std::move(key));
-    require(is_new, "{}: {} comes twice", where, made->first);
-    list = line.rest().empty() ? &made->second : nullptr;
-    if (list == nullptr) made->second.push_back(line.value());
+    set(std::move(key), line, where);
   }
-  return values;
+  bool expects_list() const { return list_ != nullptr; }
+  std::map<std::string, std::vector<std::string>> take() { return std::move(values_); }
+
+ private:
+  void set(std::string key, Line& line, const std::string& where) {
+    waiting_.reset();
+    const auto [made, is_new] = values_.try_emplace(std::move(key));
+    require(is_new || twice_ == Twice::first, "{}: {} comes twice", where, made->first);
+    const std::string_view rest = line.rest();
+    const bool is_null = rest == "[]" || rest == "~" || rest == "null";
+    list_ = rest.empty() && is_new ? &made->second : nullptr;
+    if (is_new && !rest.empty() && !is_null) made->second.push_back(line.value());
+  }
+
+  const std::string& name_;
+  Twice twice_;
+  std::map<std::string, std::vector<std::string>> values_;
+  std::vector<std::string>* list_ = nullptr;  // of the latest key, while it has no scalar
+  std::optional<std::string> waiting_;        // a key after "? "
+};
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>> parse_flat_yaml(std::string_view text,
+                                                                const std::string& name,
+                                                                Twice twice) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  Document document(name, twice);
+  for (int64_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view content = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (content.empty() || content.starts_with('#') || content == "---") continue;
+    if (content == "[]" && document.expects_list()) continue;
+    document.add(content, number);
+  }
+  return document.take();
 }
 
 }  // namespace residual::model

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "model/flat_yaml.h"
+#include "model/marian_vocabulary.h"
 #include "model/npz.h"
 #include "model/parameters.h"
 #include "text/sentence_piece.h"
@@ -47,6 +48,13 @@ class Options {
     return made;
   }
   bool is_on(const std::string& key) const { return text(key) == "true"; }
+  // "version" is "v1.12.42 b7be0e964 ...".
+  bool is_at_least(int major, int minor) const {
+    int first = 0, second = 0;
+    const std::string version = text("version");
+    const bool is_known = std::sscanf(version.c_str(), "v%d.%d", &first, &second) == 2;
+    return is_known && std::pair(first, second) >= std::pair(major, minor);
+  }
 
   // The option must have one of these values, or be absent if one is "".
   void expect(const std::string& key, const std::vector<std::string>& values) const {
@@ -64,12 +72,11 @@ class Options {
 // Everything that changes what is computed, and that the engine computes in one way only.
 void check(const Options& o) {
   o.expect("type", {"transformer"});
-  for (const char* key :
-       {"right-left", "ulr", "transformer-no-projection", "transformer-no-bias",
-        "transformer-no-affine", "transformer-pool", "transformer-train-positions",
-        "transformer-train-position-embeddings", "transformer-disable-position-embeddings",
-        "transformer-alibi-shift", "transformer-alibi-trainable"}) {
-    o.expect(key, {"", "false", "~", "null"});
+  for (const char* key : {"right-left", "ulr", "transformer-no-projection", "transformer-no-bias",
+                          "transformer-no-affine", "transformer-pool",
+                          "transformer-train-positions", "transformer-disable-position-embeddings",
+                          "transformer-alibi-shift", "transformer-alibi-trainable"}) {
+    o.expect(key, {"", "false"});
   }
   for (const char* key : {"lemma-dim-emb", "factors-dim-emb", "transformer-decoder-dim-ffn",
                           "transformer-decoder-ffn-depth"}) {
@@ -88,6 +95,10 @@ void check(const Options& o) {
     o.expect("transformer-preprocess", {"n"});
     o.expect("transformer-postprocess", {"da", "a"});
     o.expect("transformer-postprocess-top", {"n"});
+    require(o.is_at_least(1, 11),
+            "the model was trained by Marian {}, which before 1.11 did not normalise keys and "
+            "values of pre-norm models; this version cannot run those",
+            o.text("version"));
   }
 }
 
@@ -109,75 +120,6 @@ Config config_of(const Options& o, int64_t max_positions) {
   if (o.is_on("tied-embeddings-all")) c.sharing = Sharing::all;
   // Source and target without the output: kept as three matrices.
   return c;
-}
-
-// Symbols by Marian's ids. Ids that have none get a name that no text has.
-std::vector<std::string> read_symbols(const fs::path& path) {
-  const std::string name = path.string();
-  if (path.extension() == ".spm") return text::SentencePiece::load(path).pieces();
-  const std::string content = read_file(path);
-  std::map<std::string, int64_t> ids;
-  if (path.extension() == ".json") {
-    const auto json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
-    require(json.is_object(), "{}: is no JSON object", name);
-    for (const auto& [symbol, id] : json.items()) {
-      require(id.is_number_integer(), "{}: \"{}\" has no number", name, symbol);
-      ids[symbol] = id.get<int64_t>();
-    }
-  } else {
-    for (const auto& [symbol, values] : parse_flat_yaml(content, name)) {
-      int64_t id = -1;
-      const std::string& value = values.empty() ? symbol : values[0];
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), id);
-      require(error == std::errc() && end == value.data() + value.size(),
-              "{}: \"{}\" has no number", name, symbol);
-      ids[symbol] = id;
-    }
-  }
-  std::vector<std::string> symbols;
-  for (const auto& [symbol, id] : ids) {
-    require(id >= 0 && id < 1 << 24, "{}: \"{}\" has the number {}", name, symbol, id);
-    if (static_cast<size_t>(id) >= symbols.size()) symbols.resize(static_cast<size_t>(id) + 1);
-    require(symbols[static_cast<size_t>(id)].empty(), "{}: \"{}\" and \"{}\" have the number {}",
-            name, symbols[static_cast<size_t>(id)], symbol, id);
-    symbols[static_cast<size_t>(id)] = symbol;
-  }
-  return symbols;
-}
-
-// Our vocabulary and, for each of its ids from kEos on, Marian's.
-struct Renumbered {
-  Vocabulary vocabulary;
-  std::vector<int64_t> rows;
-};
-
-Renumbered renumber(const fs::path& path, int64_t size) {
-  std::vector<std::string> symbols = read_symbols(path);
-  require(static_cast<int64_t>(symbols.size()) <= size,
-          "{}: has {} symbols, the model's matrix only {} rows; this is not the vocabulary the "
-          "model was trained with",
-          path.string(), symbols.size(), size);
-  symbols.resize(static_cast<size_t>(size));
-  const auto id_of = [&](const char* symbol) {
-    const auto at = std::ranges::find(symbols, symbol);
-    require(at != symbols.end(), "{}: has no {}", path.string(), symbol);
-    return at - symbols.begin();
-  };
-  Renumbered made;
-  made.rows = {id_of("</s>"), id_of("<unk>")};
-  std::string lines;
-  for (int64_t id = 0; id < size; ++id) {
-    if (id == made.rows[0] || id == made.rows[1]) continue;
-    std::string symbol = symbols[static_cast<size_t>(id)];
-    if (symbol.empty()) symbol = fmt::format("<nothing-{}>", id);
-    require(symbol.find_first_of(" \n") == std::string::npos, "{}: \"{}\" has a blank in it",
-            path.string(), symbol);
-    const bool is_special = symbol == "<s>" || symbol == "<pad>";
-    lines += fmt::format("{} 1{}\n", symbol, is_special ? " #fairseq:overwrite" : "");
-    made.rows.push_back(id);
-  }
-  made.vocabulary = Vocabulary::parse(lines, path.string());
-  return made;
 }
 
 // Arrays of the file under our names and in our layout; each is to be used.
@@ -239,8 +181,8 @@ std::vector<float> embedding(const std::vector<float>& from, const std::vector<i
 
 class Importer {
  public:
-  Importer(const Npz& file, const Config& config, const Renumbered& source,
-           const Renumbered& target)
+  Importer(const Npz& file, const Config& config, const MarianVocabulary& source,
+           const MarianVocabulary& target)
       : arrays_(file), c_(config), source_(source), target_(target) {}
 
   std::map<std::string, std::vector<float>> run() {
@@ -280,6 +222,9 @@ class Importer {
     if (arrays_.contains(name)) bias = arrays_.vector(name, target_rows);
     bias = embedding(bias, target_.rows, 1);
     std::fill_n(bias.begin(), Vocabulary::kEos, kNever);
+    for (size_t i = 0; i < target_.rows.size(); ++i) {
+      if (!target_.is_named[i]) bias[Vocabulary::kEos + i] = kNever;
+    }
     values_[kOutputBias] = std::move(bias);
   }
 
@@ -331,9 +276,15 @@ class Importer {
 
   Arrays arrays_;
   const Config& c_;
-  const Renumbered &source_, &target_;
+  const MarianVocabulary &source_, &target_;
   std::map<std::string, std::vector<float>> values_;
 };
+
+// As it will be when the model is read again.
+void require_in_range(const Config& config, const std::string& name) {
+  Config again;
+  read_toml(to_toml(config), name, [&](ConfigVisitor& visit) { fields(visit, again); });
+}
 
 // SentencePiece models of both sides, under names of their own unless they are one.
 void save_segmentation(const MarianImport& o, const fs::path& directory) {
@@ -346,7 +297,11 @@ void save_segmentation(const MarianImport& o, const fs::path& directory) {
   };
   const Text sides[] = {{o.source_language, pieces_of(o.source_pieces, o.source_vocabulary)},
                         {o.target_language, pieces_of(o.target_pieces, o.target_vocabulary)}};
-  const auto bytes = [](const fs::path& path) { return path.empty() ? "" : read_file(path); };
+  const auto bytes = [](const fs::path& path) {
+    if (path.empty()) return std::string();
+    text::SentencePiece::load(path);  // whose errors name it
+    return read_file(path);
+  };
   const bool same = bytes(sides[0].pieces) == bytes(sides[1].pieces);
   for (const auto& [language, pieces] : sides) {
     text::SegmenterOptions options{.language = language,
@@ -370,13 +325,17 @@ Description import_marian(const MarianImport& options, const fs::path& output) {
           "both languages are \"{}\"; their files would have one name", options.source_language);
   const Npz file = Npz::open(options.weights);
   Config config = config_of(Options(file), options.max_positions);
+  require_in_range(config, file.name() + ", as our configuration");
   const auto rows = [&](const char* side) {
-    const NpzArray& matrix = file.at(file.contains("Wemb") ? "Wemb" : fmt::format("{}_Wemb", side));
-    require(!matrix.shape.empty(), "{}: the embedding has no shape", file.name());
-    return matrix.shape[0];
+    const std::string name = file.contains("Wemb") ? "Wemb" : fmt::format("{}_Wemb", side);
+    const std::vector<int64_t>& shape = file.at(name).shape;
+    const bool fits = shape.size() == 2 && shape[1] == config.width && shape[0] < 1 << 24;
+    require(fits, "{}: {} has shape [{}], expected a row of {} numbers for each symbol",
+            file.name(), name, fmt::join(shape, ", "), config.width);
+    return shape[0];
   };
-  const Renumbered source = renumber(options.source_vocabulary, rows("encoder"));
-  const Renumbered target = renumber(options.target_vocabulary, rows("decoder"));
+  const auto source = read_marian_vocabulary(options.source_vocabulary, rows("encoder"));
+  const auto target = read_marian_vocabulary(options.target_vocabulary, rows("decoder"));
   config.source_vocabulary = source.vocabulary.size();
   config.target_vocabulary = target.vocabulary.size();
   check(config);

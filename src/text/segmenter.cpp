@@ -134,6 +134,19 @@ LineTransform Segmenter::words_to_pieces() const {
 
 LineTransform Segmenter::to_pieces() const { return chain({to_words(), words_to_pieces()}); }
 
+namespace {
+
+// A piece that the model does not know stays as it is, with its mark for a blank: where source and
+// target have models of their own but one vocabulary, a translation may have such.
+void unmark(size_t begin, std::string& text) {
+  constexpr std::string_view kMark = "\u2581";
+  for (size_t at = begin; (at = text.find(kMark, at)) != std::string::npos;) {
+    text.replace(at, kMark.size(), at == begin ? "" : " ");
+  }
+}
+
+}  // namespace
+
 LineTransform Segmenter::to_text() const {
   std::vector<LineTransform> steps;
   if (bpe_) {
@@ -144,7 +157,9 @@ LineTransform Segmenter::to_text() const {
   }
   if (sentence_piece_) {
     steps.emplace_back([model = sentence_piece_](std::string_view line, std::string& out) {
+      const size_t begin = out.size();
       model->decode(line, out);
+      unmark(begin, out);
     });
   }
   if (detokenizer_) steps.push_back(shared(detokenizer_));

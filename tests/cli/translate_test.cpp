@@ -301,10 +301,10 @@ TEST_F(Translate, AThreadThatTheSystemRefusesIsAnError) {
 
 TEST_F(Translate, AnUnknownLanguageTagIsNamed) {
   output(
-      "cp -r @post-ln @tagged; sed -i 's/^source_tag = .*/source_tag = \"<2xx>\"/' "
-      "@tagged/config.toml; grep -q 2xx @tagged/config.toml");
-  expect_failure("echo a | residual translate --model @tagged", 1, "<2xx>, which goes before");
-  const auto verified = run("residual verify @tagged");
+      "cp -r @post-ln @unknown-tag; sed -i 's/^source_tag = .*/source_tag = \"<2xx>\"/' "
+      "@unknown-tag/config.toml; grep -q 2xx @unknown-tag/config.toml");
+  expect_failure("echo a | residual translate --model @unknown-tag", 1, "<2xx>, which goes before");
+  const auto verified = run("residual verify @unknown-tag");
   EXPECT_EQ(verified.exit_code, 1);
   EXPECT_THAT(verified.output, HasSubstr("vocabulary.txt: has no <2xx>"));
 }

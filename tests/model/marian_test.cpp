@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "model/export.h"
 #include "model/fairseq.h"
@@ -46,6 +47,20 @@ TEST(FlatYaml, HasScalarsAndLists) {
                            Pair("list", ElementsAre("x", "y: z")), Pair("none", IsEmpty()),
                            Pair("url", ElementsAre("http://x")), Pair(":", ElementsAre("5")),
                            Pair("no-blank:3", ElementsAre("4"))));
+}
+
+TEST(FlatYaml, ReadsWhatPythonWrites) {
+  EXPECT_THAT(parse_flat_yaml("\xEF\xBB\xBF? \"a\\N\\_\\L\\P\"\n: 7\n? 'b'\n: 8\n"
+                              "empty: []\nnothing: ~\nnull: null\n",
+                              "file"),
+              UnorderedElementsAre(Pair("a\u0085\u00a0\u2028\u2029", ElementsAre("7")),
+                                   Pair("b", ElementsAre("8")), Pair("empty", IsEmpty()),
+                                   Pair("nothing", IsEmpty()), Pair("null", IsEmpty())));
+}
+
+TEST(FlatYaml, TheFirstOfTwoMayCount) {
+  EXPECT_THAT(parse_flat_yaml("a: 1\na: 2\n", "file", Twice::first),
+              ElementsAre(Pair("a", ElementsAre("1"))));
 }
 
 TEST(FlatYaml, NamesTheLineThatIsWrong) {
@@ -133,23 +148,87 @@ TEST_F(Import, RefusesWhatWouldBeComputedDifferently) {
               HasSubstr("encoder_l1_ffn_W1 has shape [16, 24], expected [16, 25]"));
 }
 
-TEST_F(Import, RefusesAnotherVocabulary) {
-  MarianImport other = options();
-  const std::string text = read_file(kData / "vocab.yml");
-  const auto error_with_text = [&](const std::string& changed) {
-    replace_file(directory_ / "other.yml", changed);
-    other.source_vocabulary = other.target_vocabulary = directory_ / "other.yml";
+TEST_F(Import, RefusesValuesOutOfRange) {
+  EXPECT_THAT(error_with("transformer-heads: 2", "transformer-heads: 0"),
+              HasSubstr("heads: must be at least 1, is 0"));
+  EXPECT_THAT(error_with("enc-depth: 1", "enc-depth:-1"),
+              HasSubstr("encoder_layers: must be at least 0, is -1"));
+  MarianImport short_one = options();
+  short_one.max_positions = 1;
+  EXPECT_THAT(error_of([&] { import_marian(short_one, directory_ / "model"); }),
+              HasSubstr("max_positions: must be at least 2, is 1"));
+  // Rows without numbers, of which a few bytes can promise any number.
+  EXPECT_THAT(error_with("'shape': (1127, 16), }     ", "'shape': (67108864,18032,0)"),
+              HasSubstr("is damaged"));
+}
+
+TEST_F(Import, RefusesPreNormModelsOfOldVersions) {
+  MarianImport old{.weights = directory_ / "old.npz",
+                   .source_vocabulary = kData / "pre.en.vocab",
+                   .target_vocabulary = kData / "pre.art.json",
+                   .source_language = "en",
+                   .target_language = "art"};
+  std::string bytes = read_file(kData / "pre.npz");
+  replace_file(old.weights, bytes);
+  EXPECT_EQ(error_of([&] { import_marian(old, directory_ / "model"); }), "");
+  bytes.replace(bytes.find("v1.12.42"), 8, "v1.10.42");
+  replace_file(old.weights, bytes);
+  EXPECT_THAT(error_of([&] { import_marian(old, directory_ / "model"); }),
+              HasSubstr("did not normalise keys and values"));
+}
+
+class OtherVocabulary : public Import {
+ protected:
+  std::string error_with_file(const std::string& name, const std::string& content) {
+    replace_file(directory_ / name, content);
+    MarianImport other = options();
+    other.source_vocabulary = other.target_vocabulary = directory_ / name;
     return error_of([&] { import_marian(other, directory_ / "model"); });
-  };
-  EXPECT_THAT(error_with_text(text + "\none-more: 1127\n"),
-              HasSubstr("has 1128 symbols, the model's matrix only 1127 rows"));
-  EXPECT_THAT(error_with_text("</s>: 0\na: 1\n"), HasSubstr("has no <unk>"));
-  EXPECT_THAT(error_with_text("</s>: 0\n<unk>: 0\n"), HasSubstr("have the number 0"));
-  EXPECT_THAT(error_with_text("</s>: 0\n<unk>: one\n"), HasSubstr("\"<unk>\" has no number"));
-  EXPECT_THAT(error_with_text("</s>: 0\n<unk>: -1\n"), HasSubstr("has the number -1"));
-  other.target_vocabulary = kData / "vocab.yml";
-  EXPECT_THAT(error_of([&] { import_marian(other, directory_ / "model"); }),
-              HasSubstr("number -1"));
+  }
+  std::string symbol(int32_t id) const {
+    return std::string(Directory::open(directory_ / "model").target_vocabulary().symbol(id));
+  }
+  const std::string text_ = read_file(kData / "vocab.yml");
+};
+
+TEST_F(OtherVocabulary, IsRefusedIfItCannotBeTheModels) {
+  EXPECT_THAT(error_with_file("v.yml", "</s>: 0\na: 1\n"), HasSubstr("has no <unk> among"));
+  EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: 0\n"), HasSubstr("have the number 0"));
+  EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: one\n"),
+              HasSubstr("\"<unk>\" has no number"));
+  EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: -1\n"), HasSubstr("has the number -1"));
+  EXPECT_THAT(error_with_file("v.json", "[1]"), HasSubstr("is no JSON object"));
+  EXPECT_THAT(error_with_file("v.vocab", std::string("a\0b\n", 4)),
+              HasSubstr("is neither text nor"));
+  EXPECT_THAT(error_with_file("v.spm", "pieces"), HasSubstr("v.spm: not a SentencePiece model"));
+}
+
+TEST_F(OtherVocabulary, MayHaveMoreSymbolsThanTheMatrixHasRows) {
+  log::set_level(log::Level::off);
+  EXPECT_EQ(error_with_file("v.yml", text_ + "\none-more: 1127\n</s>: 5000\n"), "");
+  log::set_level(log::Level::info);
+  EXPECT_EQ(symbol(4), "the");
+}
+
+TEST_F(OtherVocabulary, MayBeASymbolOnEachLine) {
+  EXPECT_EQ(error_with_file("v.vocab", "</s>\n<unk>\nthe\r\nwill"), "");
+  EXPECT_EQ(symbol(4), "the");
+  EXPECT_EQ(symbol(5), "will");
+  // Rows without a symbol are never given.
+  const auto model = Directory::open(directory_ / "model");
+  EXPECT_EQ(symbol(6), "<nothing-4>");
+  const auto bias = model.parameter(kOutputBias).to_float();
+  EXPECT_GT(bias[5], -1e6F);
+  EXPECT_LT(bias[6], -1e6F);
+}
+
+TEST_F(OtherVocabulary, MayHaveSymbolsThatNoTextCanHave) {
+  EXPECT_EQ(
+      error_with_file("v.yml", "</s>: 0\n<unk>: 1\n\"\xC1\xBF\": 2\n\"a b\": 3\n<s>: 4\nx: 5\n"),
+      "");
+  EXPECT_EQ(symbol(4), "<nothing-2>");
+  EXPECT_EQ(symbol(5), "<nothing-3>");
+  EXPECT_EQ(symbol(7), "x");
 }
 
 TEST_F(Import, CanBeTranslatedWithButNotExportedOrTrained) {

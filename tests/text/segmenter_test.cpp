@@ -137,6 +137,13 @@ TEST(Segmenter, SurvivesSavingAndLoading) {
   EXPECT_EQ(transformed(again.to_text(), encoded), "The cat.");
 }
 
+TEST(Segmenter, PiecesThatItDoesNotKnowBecomeWordsAllTheSame) {
+  const Segmenter pieces({.tokenizer = "none", .subwords = "sentencepiece"}, small_model("bpe"));
+  const std::string known = transformed(pieces.to_pieces(), "The cat");
+  EXPECT_EQ(transformed(pieces.to_text(), known + " ▁猫 犬 ▁x▁y"), "The cat 猫犬 x y");
+  EXPECT_EQ(transformed(pieces.to_text(), "▁猫 " + known), "猫 The cat");
+}
+
 TEST(Segmenter, AHostileDirectoryGivesAnError) {
   const test::TemporaryDirectory directory;
   const auto error_of = [&](const std::string& settings) -> std::string {
