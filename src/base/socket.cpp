@@ -161,8 +161,11 @@ Socket Socket::accept(Time until) const {
       prepare_connection(made.file_);
       return made;
     }
-    const bool is_gone_again = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
-    require(is_gone_again, "cannot accept a connection: {}", reason());
+    // Others are errors of the network on the way to this one, which is gone again.
+    constexpr int kOurs[] = {EBADF,  EFAULT, EINVAL,  ENOTSOCK, EMFILE,
+                             ENFILE, ENOMEM, ENOBUFS, EPERM};
+    require(std::ranges::find(kOurs, errno) == std::end(kOurs), "cannot accept a connection: {}",
+            reason());
   }
 }
 
@@ -192,6 +195,13 @@ void Socket::receive(std::span<char> bytes, Time until) const {
       fail("the connection is lost: {}", reason());
     }
   }
+}
+
+bool Socket::is_open() const {
+  if (file_ < 0) return false;
+  char byte = 0;
+  const ssize_t got = ::recv(file_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 void Socket::shut_down() const {

@@ -27,6 +27,7 @@ class Socket {
   void send(std::span<const char> bytes) const;
   // All of them, or an Error.
   void receive(std::span<char> bytes, Time until = Time::max()) const;
+  bool is_open() const;  // as far as is known: the other side has not closed it
   // Ends the connection for both sides, also for a thread that waits for it.
   void shut_down() const;
 

@@ -99,6 +99,13 @@ void lead(const TrainCommand& command, const train::Peers& peers,
   run_to_the_end(trainer, signals);
 }
 
+// What the others need not be kept waiting for.
+void check_before_meeting(const TrainCommand& command) {
+  const train::TrainConfig config = read_recipe(command);
+  check_settings(config);
+  const train::Corpora corpora(config);
+}
+
 // What must be the same in all processes for their numbers to fit together.
 std::string kind_of_process() {
   return fmt::format("residual {} {}, LibTorch {}, {}", version(), commit(), train::torch_version(),
@@ -111,7 +118,11 @@ void run_train(const TrainCommand& command) {
     return;
   }
   train::Peers peers;
-  if (command.distributed) peers = {train::place_from_environment(), kind_of_process()};
+  if (command.distributed) {
+    const train::Place place = train::place_from_environment();
+    if (place.rank == 0) check_before_meeting(command);
+    peers = {place, kind_of_process()};
+  }
   const train::StopSignals signals;
   if (peers.leads()) {
     lead(command, peers, signals);

@@ -15,16 +15,17 @@
 #include "train/config.h"
 #include "train/corpora.h"
 #include "train/memory.h"
+#include "train/place.h"
 #include "train/run_directory.h"
 
 namespace residual::cli {
 namespace {
 
 // What a run of this recipe would be, found out without starting it.
-void print_check(const train::TrainConfig& given) {
+void print_check(const train::TrainConfig& given, int processes) {
   train::check(given);
   const train::Corpora corpora(given);
-  const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given));
+  const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given), processes);
   if (config.validate.wants_bleu()) corpora.require_dev_text();
   data::Batcher batcher = corpora.batcher(config);
   const int64_t batches = batcher.batches_in_epoch(1);
@@ -35,8 +36,8 @@ void print_check(const train::TrainConfig& given) {
              count(model::parameter_count(config.model)));
   fmt::print("epoch:   {} batch{}, {} update{}\n", count(batches), batches == 1 ? "" : "es",
              count(updates), updates == 1 ? "" : "s");
-  fmt::print("memory:  {}\n", describe(train::estimate_memory(config)));
-  train::require_memory(config, train::available_memory());
+  fmt::print("memory:  {}\n", describe(train::estimate_memory(config, processes)));
+  train::require_memory(config, train::available_memory(), processes);
 }
 
 void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
@@ -49,7 +50,7 @@ void run(const TrainCommand& command, const std::function<void(const TrainComman
   if (command.explain) {
     fmt::print("{}", explain_config(config));
   } else {
-    print_check(config);
+    print_check(config, command.distributed ? train::place_from_environment().size : 1);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/parallel.h"
 
 namespace residual::train {
 namespace {
@@ -17,8 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kPiece = 1 << 16;  // floats that pass along the chain at a time
-constexpr auto kGreeting = 5s;      // to say who one is
+constexpr size_t kPiece = 1 << 18;  // floats that pass along the chain at a time
+constexpr int64_t kPart = 1 << 14;  // of them that one thread adds at a time
+constexpr auto kGreeting = 2s;      // to say who one is
+constexpr auto kNeighbour = 30s;    // to reach a process that is known to wait
 constexpr char kMagic[8] = {'r', 'e', 's', 'i', 'd', 'u', 'a', '1'};
 
 // What a process says of itself when it connects.
@@ -31,6 +34,7 @@ struct Hello {
 
 // What process 0 answers: why not, or where the process before is.
 struct Welcome {
+  char magic[sizeof kMagic];
   char refusal[1024];
   char host[64];
   int32_t port;
@@ -69,16 +73,24 @@ Hello hello(const Place& place, const std::string& kind, int port) {
   return made;
 }
 
+Welcome welcome(const std::string& refusal) {
+  Welcome made{};
+  std::ranges::copy(kMagic, made.magic);
+  copy(refusal, made.refusal);
+  return made;
+}
+
 // Nothing if what came is not one of ours, or silent.
 std::optional<Hello> read_hello(const Socket& from) {
   Hello got;
   try {
     from.receive(bytes_of(got), Clock::now() + kGreeting);
-  } catch (const Error&) {
-    return {};
+    if (std::ranges::equal(got.magic, kMagic)) return got;
+    log::warn("what connected from {} is not a residual process", from.there());
+  } catch (const Error& error) {
+    log::warn("what connected from {} was sent away: {}", from.there(), error.what());
   }
-  if (!std::ranges::equal(got.magic, kMagic)) return {};
-  return got;
+  return {};
 }
 
 // Why a process cannot be one of these; empty if it can.
@@ -113,6 +125,42 @@ void send_away(const Socket& link, const Welcome& answer) {
 [[noreturn]] void lost(int rank, const std::string& address, const Error& error) {
   throw PeerLost(fmt::format("process {} ({}): {}; what it printed last may say why", rank, address,
                              error.what()));
+}
+
+// A process that has come to process 0.
+struct Visitor {
+  Hello hello{};
+  Socket link;
+
+  bool is_here() const { return link.is_open(); }
+};
+
+// All of them, by rank; one that ends while others are awaited may come again.
+std::vector<Visitor> receive_visitors(const Socket& door, const Hello& own, const Place& place,
+                                      Socket::Time until) {
+  std::vector<Visitor> visitors(static_cast<size_t>(own.size));
+  const auto here = [&] { return 1 + std::ranges::count_if(visitors, &Visitor::is_here); };
+  while (here() < own.size) {
+    Socket link;
+    try {
+      link = door.accept(until);
+    } catch (const Error& error) {
+      fail("{} of {} processes have come to {}:{}: {}", here(), own.size, place.host, place.port,
+           error.what());
+    }
+    const auto got = read_hello(link);
+    if (!got) continue;
+    const bool is_rank = got->rank > 0 && got->rank < own.size;
+    Visitor* const before = is_rank ? &visitors[static_cast<size_t>(got->rank)] : nullptr;
+    const Welcome answer = welcome(refusal(own, *got, is_rank && before->is_here()));
+    if (answer.refusal[0] != '\0') {
+      send_away(link, answer);
+    } else {
+      before->hello = *got;
+      before->link = std::move(link);
+    }
+  }
+  return visitors;
 }
 
 }  // namespace
@@ -157,42 +205,24 @@ void Peers::meet_as_first(const Place& place, const std::string& kind, Socket::T
   const Hello own = hello(place, kind, 0);
   const Socket door = Socket::listen(place.port);
   log::info("process 0 of {} waits for the others at {}:{}", size_, place.host, place.port);
-  std::vector<Link> links(static_cast<size_t>(size_));
-  std::vector<std::optional<Hello>> hellos(static_cast<size_t>(size_));
-  for (int here = 1; here < size_;) {
-    Socket link;
-    try {
-      link = door.accept(until);
-    } catch (const Error& error) {
-      fail("{} of {} processes have come to {}:{}: {}", here, size_, place.host, place.port,
-           error.what());
-    }
-    const auto got = read_hello(link);
-    if (!got) continue;
-    const auto rank = static_cast<size_t>(got->rank);
-    Welcome answer{};
-    const bool is_there_already = got->rank > 0 && got->rank < size_ && hellos[rank].has_value();
-    copy(refusal(own, *got, is_there_already), answer.refusal);
-    if (answer.refusal[0] != '\0') {
-      send_away(link, answer);
-      continue;
-    }
-    links[rank] = Link(got->rank, std::move(link));
-    hellos[rank] = got;
-    ++here;
-  }
-  for (size_t rank = 1; rank < links.size(); ++rank) {
-    Welcome answer{};
+  std::vector<Visitor> visitors = receive_visitors(door, own, place, until);
+  for (size_t rank = 1; rank < visitors.size(); ++rank) {
+    const Socket& link = visitors[rank].link;
+    Welcome answer = welcome("");
     if (rank > 1) {
       // A process on this machine may have come by its inner address, which no other can reach.
-      const std::string& seen = links[rank - 1].address;
-      const bool inner = is_this_machine(seen) && !is_this_machine(links[rank].address);
-      copy(inner ? links[rank].socket.here() : seen, answer.host);
-      answer.port = hellos[rank - 1]->port;
+      const std::string seen = visitors[rank - 1].link.there();
+      const bool inner = is_this_machine(seen) && !is_this_machine(link.there());
+      copy(inner ? link.here() : seen, answer.host);
+      answer.port = visitors[rank - 1].hello.port;
     }
-    links[rank].send(bytes_of(answer));
+    try {
+      link.send(bytes_of(answer));
+    } catch (const Error& error) {
+      lost(static_cast<int>(rank), link.there(), error);
+    }
   }
-  after_ = std::move(links[1]);
+  after_ = Link(1, std::move(visitors[1].link));
 }
 
 void Peers::meet_as_other(const Place& place, const std::string& kind, Socket::Time until) {
@@ -203,10 +233,13 @@ void Peers::meet_as_other(const Place& place, const std::string& kind, Socket::T
   before_.send(bytes_of(own));
   Welcome answer{};
   before_.receive(bytes_of(answer), until);
+  require(std::ranges::equal(answer.magic, kMagic),
+          "what answers at {}:{} is not a residual process", place.host, place.port);
   require(answer.refusal[0] == '\0', "process 0 ({}) does not take this process, {}: {}",
           before_.address, rank_, text_of(answer.refusal));
   if (rank_ > 1) {
-    before_ = Link(rank_ - 1, Socket::connect(text_of(answer.host), answer.port, until));
+    const Socket::Time soon = std::min(until, Clock::now() + kNeighbour);
+    before_ = Link(rank_ - 1, Socket::connect(text_of(answer.host), answer.port, soon));
     before_.send(bytes_of(own));
   }
   while (!is_last()) {
@@ -216,7 +249,7 @@ void Peers::meet_as_other(const Place& place, const std::string& kind, Socket::T
       fail("process {} has not come to process {}: {}", rank_ + 1, rank_, error.what());
     }
     const auto got = read_hello(after_.socket);
-    if (got && got->rank == rank_ + 1 && text_of(got->job) == place.job) break;
+    if (got && got->rank == rank_ + 1 && text_of(got->job) == text_of(own.job)) break;
   }
 }
 
@@ -288,16 +321,20 @@ void Peers::add_in_order(std::span<const std::span<float>> own) const {
 // Adds this process's to the sums that come from before, and hands them on; the last process has
 // them whole and sends them back. `handed_on` counts elements.
 void Peers::hand_on(std::span<const std::span<float>> own, std::atomic<size_t>& handed_on) const {
-  std::vector<float> came(kPiece);
+  std::vector<float> came(rank_ > 0 ? kPiece : 0);
   for (size_t begin = 0; begin < own[0].size(); begin += kPiece) {
     const std::span<float> sum = piece_at(own[0], begin);
+    std::vector<const float*> addends;
     if (rank_ > 0) {
       before_.receive(chars(std::span(came).first(sum.size())));
-      std::ranges::transform(sum, came, sum.begin(), std::plus{});
+      addends.push_back(came.data());
     }
-    for (size_t i = 1; i < own.size(); ++i) {
-      std::ranges::transform(sum, piece_at(own[i], begin), sum.begin(), std::plus{});
-    }
+    for (size_t i = 1; i < own.size(); ++i) addends.push_back(own[i].data() + begin);
+    parallel_for(static_cast<int64_t>(sum.size()), kPart, [&](int64_t first, int64_t end) {
+      for (const float* addend : addends) {
+        for (int64_t i = first; i < end; ++i) sum[i] += addend[i];
+      }
+    });
     if (!is_last()) {
       after_.send(chars(sum));
     } else if (rank_ > 0) {

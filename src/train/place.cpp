@@ -14,7 +14,7 @@ constexpr int kPort = 29500;  // torchrun's
 // One kind of starter: the variables it sets for each process.
 struct Starter {
   const char *rank, *size;
-  const char* job = nullptr;  // the same for all of them, and for no others
+  const char* job = nullptr;  // the same for all of them, and mostly for no others
 };
 constexpr Starter kStarters[] = {
     {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
@@ -59,7 +59,10 @@ Place place_from(const std::function<const char*(const char*)>& variable) {
       place.job = variable(starter.job);
     }
     const char* const port = variable("MASTER_PORT");
-    place.port = port == nullptr ? kPort : number("MASTER_PORT", port, 1, 65'535);
+    place.port = port == nullptr ? kPort : number("MASTER_PORT", port, 1, 65'534);
+    // torchrun's own server is at that port.
+    const char* const taken = variable("TORCHELASTIC_USE_AGENT_STORE");
+    if (taken != nullptr && std::strcmp(taken, "True") == 0) ++place.port;
     if (const char* host = variable("MASTER_ADDR")) {
       place.host = host;
     } else if (const char* nodes = variable("SLURM_STEP_NODELIST")) {

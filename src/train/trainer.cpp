@@ -3,12 +3,14 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -37,11 +39,29 @@ bool is_memory_error(const std::string& what) {
          what.find("out of memory") != std::string::npos;
 }
 
-[[noreturn]] void fail_memory(const TrainConfig& config) {
+[[noreturn]] void fail_memory(const TrainConfig& config, int processes) {
   fail(
       "out of memory; free some and go on with --resume, or start a new run with batch.pass_tokens "
       "below {}. Estimated need: {}",
-      config.batch.pass_tokens, describe(estimate_memory(config)));
+      config.batch.pass_tokens, describe(estimate_memory(config, processes)));
+}
+
+// Where the processes of a run stand, and what tells one that has gone astray.
+struct Standing {
+  int64_t signal, update;
+  double gradient_norm;
+};
+
+uint64_t checksum_of(const Corpora& corpora, const std::vector<data::Batch>& dev) {
+  Checksum sum;
+  sum.add(corpora.fingerprint());
+  for (const auto& batch : dev) {
+    for (const auto* ids :
+         {&batch.source, &batch.source_offsets, &batch.target, &batch.target_offsets}) {
+      sum.add({reinterpret_cast<const char*>(ids->data()), ids->size() * sizeof(int32_t)});
+    }
+  }
+  return sum.value();
 }
 
 }  // namespace
@@ -67,7 +87,7 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
   corpora_.with_vocabularies(config_);  // checks their sizes
   state_.loss_scale = scaler_.scale();
   data::Batcher batcher = corpora_.batcher(config_);
-  if (peers.size() > 1) check_corpora();
+  if (peers.size() > 1) check_alike();
   if (run_ != nullptr) open_run(batcher);
   if (peers.size() > 1) spread_start();
   scaler_.restore(state_.loss_scale, state_.good_updates);
@@ -104,12 +124,17 @@ void Trainer::open_run(data::Batcher& batcher) {
                         describe(estimate_memory(config_, peers_.size()))));
 }
 
-void Trainer::check_corpora() const {
-  std::string first = corpora_.fingerprint();
-  peers_.spread(first);
-  require(first == corpora_.fingerprint(),
-          "{}: is not the corpus that process 0 has; copy it to this machine, or give --data",
-          corpora_.directory().string());
+// Before anything is written: all processes are there, and have the same text.
+void Trainer::check_alike() const {
+  std::vector<uint64_t> all(static_cast<size_t>(peers_.size()));
+  all[static_cast<size_t>(peers_.rank())] = checksum_of(corpora_, dev_);
+  peers_.complete(std::span(all));
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    require(all[rank] == all[0],
+            "{}: the training or dev corpus of process {} is not that of process 0; copy it to "
+            "that machine, or give its --data there",
+            corpora_.directory().string(), rank);
+  }
 }
 
 // All processes begin where the first one does.
@@ -141,22 +166,51 @@ End Trainer::run(const StopSignals& signals) {
   try {
     return run_loop(signals);
   } catch (const std::bad_alloc&) {
-    fail_memory(config_);
+    fail_memory(config_, peers_.size());
   } catch (const c10::Error& error) {
-    if (is_memory_error(error.what())) fail_memory(config_);
+    if (is_memory_error(error.what())) fail_memory(config_, peers_.size());
     throw;
   } catch (const PeerLost& lost) {
     if (run_ == nullptr) throw;
-    fail("{}. Go on from the last checkpoint with: residual train --resume -o {}", lost.what(),
-         shell_word(run_->path().string()));
+    fail("{}. Go on from the last checkpoint with: {}", lost.what(), resuming());
   }
 }
 
 int Trainer::any_signal(const StopSignals& signals) const {
-  std::vector<int> all(static_cast<size_t>(peers_.size()));
-  all[static_cast<size_t>(peers_.rank())] = signals.received();
+  std::vector<Standing> all(static_cast<size_t>(peers_.size()));
+  all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
   peers_.complete(std::span(all));
-  return std::ranges::max(all);
+  int64_t signal = 0;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const bool is_alike =
+        all[rank].update == all[0].update && std::bit_cast<uint64_t>(all[rank].gradient_norm) ==
+                                                 std::bit_cast<uint64_t>(all[0].gradient_norm);
+    require(is_alike,
+            "process {} is at update {} with a gradient of {}, process 0 at {} with {}: they no "
+            "longer compute the same. Are the machines alike? Go on from the last checkpoint with "
+            "--resume",
+            rank, all[rank].update, all[rank].gradient_norm, all[0].update, all[0].gradient_norm);
+    signal = std::max(signal, all[rank].signal);
+  }
+  return static_cast<int>(signal);
+}
+
+// Nobody ends while another still writes: what started them might take that for a failure, and end
+// the others.
+void Trainer::part() const {
+  std::vector<char> all(static_cast<size_t>(peers_.size()));
+  try {
+    peers_.complete(std::span(all));
+  } catch (const PeerLost&) {  // it has said why
+  }
+}
+
+// The command that goes on with the run.
+std::string Trainer::resuming() const {
+  std::string command = "residual train --resume -o " + shell_word(run_->path().string());
+  if (peers_.size() > 1) command += " --distributed";
+  if (observer_ != nullptr) command += fmt::format(" {}", observer_->option());
+  return command;
 }
 
 End Trainer::run_loop(const StopSignals& signals) {
@@ -177,6 +231,7 @@ End Trainer::run_loop(const StopSignals& signals) {
   const bool missing = validates && state_.validated != state_.update;
   save(missing && validate() == Rank::best);
   background_.wait();
+  part();
   log_->say(fmt::format(
       "finished after update {}{}; {} of memory at most", format_count(state_.update),
       out_of_patience() ? ": validate.patience is exhausted" : "", format_memory(peak_memory())));
@@ -184,12 +239,12 @@ End Trainer::run_loop(const StopSignals& signals) {
 }
 
 void Trainer::save_and_stop() {
-  if (run_ == nullptr) return;
   save(/*best=*/false);
   background_.wait();
-  const std::string observed = observer_ == nullptr ? "" : fmt::format(" {}", observer_->option());
-  log_->say(fmt::format("stopped after update {}; continue with: residual train --resume -o {}{}",
-                        format_count(state_.update), shell_word(run_->path().string()), observed));
+  part();
+  if (run_ == nullptr) return;
+  log_->say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
+                        resuming()));
 }
 
 bool Trainer::out_of_patience() const {
@@ -261,6 +316,7 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
 
 void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number) {
   if (run_ == nullptr) {
+    part();
     fail("update {}: loss or gradient is not finite; process 0 says where", number);
   }
   background_.wait();
@@ -276,6 +332,7 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
       number, finding.place, corpora_.lines_of(finding.shard, kLinesShown),
       shell_word(bundle.string()));
   log_->note(text);
+  part();
   throw Error(text);
 }
 
@@ -384,8 +441,8 @@ void Trainer::save(bool best) {
     } catch (const Error& error) {
       fail(
           "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
-          "to it, then go on with: residual train --resume -o {}",
-          copy->state.update, error.what(), shell_word(run_->path().string()));
+          "to it, then go on with: {}",
+          copy->state.update, error.what(), resuming());
     }
   });
 }

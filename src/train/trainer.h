@@ -58,10 +58,12 @@ class Trainer {
 
   Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system, const Peers& peers);
   void open_run(data::Batcher& batcher);
-  void check_corpora() const;
+  void check_alike() const;
   void check_continuation(const State* before) const;
   void spread_start();
   int any_signal(const StopSignals& signals) const;
+  void part() const;
+  std::string resuming() const;
   End run_loop(const StopSignals& signals);
   void save_and_stop();
   bool finished() const;

@@ -10,7 +10,7 @@ namespace residual::test {
 // A port where nobody listens, below those that Linux gives to whoever does not ask for one: it
 // stays free until it is used.
 inline int free_port() {
-  static int next = 20'000 + ::getpid() % 8'000;
+  static int next = 20'000 + ::getpid() % 256 * 32;
   for (;; ++next) {
     try {
       Socket::listen(next);

@@ -26,7 +26,7 @@ class Distributed : public Runs {
   // them; $pid0, $pid1 ... are the processes.
   static test::ShellResult together(int processes, const std::string& arguments,
                                     const std::string& meanwhile = "") {
-    std::string script = fmt::format("export WORLD_SIZE={} MASTER_ADDR=localhost MASTER_PORT={}\n",
+    std::string script = fmt::format("export WORLD_SIZE={} MASTER_ADDR=127.0.0.1 MASTER_PORT={}\n",
                                      processes, test::free_port());
     for (int rank = 0; rank < processes; ++rank) {
       script +=
@@ -39,13 +39,16 @@ class Distributed : public Runs {
 
   // Waits for the run's first checkpoint.
   std::string until_it_has_saved(const std::string& run) const {
-    return fmt::format("until ls {}/*.safetensors > /dev/null 2>&1; do sleep 0.01; done\n",
-                       (path(run) / kCheckpoints).string());
+    return fmt::format(
+        "for i in $(seq 6000); do ls {}/*.safetensors > /dev/null 2>&1 && break; sleep 0.01; "
+        "done\n",
+        (path(run) / kCheckpoints).string());
   }
 };
 
 TEST_F(Distributed, RunsEndWithTheBytesOfOneProcess) {
   TrainConfig one = config();
+  one.train.workers = 5;  // which two or three processes cannot share evenly
   one.validate.bleu = true;
   one.model.residual.name = "admin";  // looks at data before it begins
   ASSERT_EQ(shell(start(one, path("one"))).exit_code, 0);
@@ -53,7 +56,7 @@ TEST_F(Distributed, RunsEndWithTheBytesOfOneProcess) {
     const auto run = path(fmt::format("run{}", processes));
     const auto ended = together(processes, start(one, run));
     ASSERT_EQ(ended.exit_code, 0) << ended.error;
-    EXPECT_THAT(ended.error, HasSubstr(fmt::format("4 workers in {} processes", processes)));
+    EXPECT_THAT(ended.error, HasSubstr(fmt::format("5 workers in {} processes", processes)));
     expect_same_end(path("one"), run);
     EXPECT_THAT(read_file(run / "environment.toml"),
                 HasSubstr(fmt::format("processes = {}", processes)));
@@ -104,19 +107,45 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
   EXPECT_THAT(many.error, HasSubstr("3 processes need as many workers at least"));
   EXPECT_FALSE(fs::exists(path("run") / kRunConfig));
 
-  const test::ReverseTask other(300);
-  const auto different = test::run(fmt::format(
-      "export WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT={}\n"
-      "RANK=1 residual-train train --distributed {} --data {} 2> err &\n"
-      "RANK=0 residual-train train --distributed {}; code=$?; wait; cat err >&2; exit $code",
-      test::free_port(), start(one, path("run")), other.prepared().string(),
-      start(one, path("run"))));
-  EXPECT_EQ(different.exit_code, 1);
-  EXPECT_THAT(different.error, HasSubstr("is not the corpus that process 0 has"));
-
   const auto alone = shell("--distributed " + start(one, path("run")), "env -u RANK");
   EXPECT_EQ(alone.exit_code, 1);
   EXPECT_THAT(alone.error, HasSubstr("nothing says which of how many processes this is"));
+}
+
+// Two processes of which the second has other text.
+TEST_F(Distributed, ProcessesMustHaveTheSameText) {
+  TrainConfig one = config();
+  one.train.max_updates = 5;
+  const auto with_data = [&](const fs::path& data) {
+    return test::run(fmt::format(
+        "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={0}\n"
+        "RANK=1 residual-train train --distributed {1} --data {2} 2> err &\n"
+        "RANK=0 residual-train train --distributed {1}; code=$?; wait; cat err >&2; exit $code",
+        test::free_port(), start(one, path("run")), data.string()));
+  };
+  const test::ReverseTask other(300);
+  const auto other_text = with_data(other.prepared());
+  EXPECT_EQ(other_text.exit_code, 1);
+  EXPECT_THAT(other_text.error, HasSubstr("corpus of process 1 is not that of process 0"));
+
+  fs::copy(task().prepared(), path("other-dev"), fs::copy_options::recursive);
+  fs::copy_file(path("other-dev") / "train.corpus", path("other-dev") / "dev.corpus",
+                fs::copy_options::overwrite_existing);
+  const auto other_dev = with_data(path("other-dev"));
+  EXPECT_EQ(other_dev.exit_code, 1);
+  EXPECT_THAT(other_dev.error, HasSubstr("corpus of process 1 is not that of process 0"));
+
+  // What was refused has not begun, and is not in the way.
+  const auto same = with_data(task().prepared());
+  EXPECT_EQ(same.exit_code, 0) << same.error;
+}
+
+TEST_F(Distributed, AMistakeOfTheFirstProcessIsToldBeforeTheOthersCome) {
+  const auto mistaken = test::run(
+      "RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 timeout 30 residual-train train --distributed " +
+      start(config(), path("run")) + " --set train.max_updats=3");
+  EXPECT_EQ(mistaken.exit_code, 2);
+  EXPECT_THAT(mistaken.error, HasSubstr("max_updats"));
 }
 
 }  // namespace

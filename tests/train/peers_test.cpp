@@ -208,5 +208,40 @@ TEST_F(Together, APlaceIsTakenOnce) {
   EXPECT_THAT(one.get() + two.get(), HasSubstr("there is a process 1 already"));
 }
 
+TEST_F(Together, AProcessThatEndsBeforeAllHaveComeMayComeAgain) {
+  const int port = free_port();
+  auto first = std::async(std::launch::async, [&] { return meet(place(0, 3, port), "kind"); });
+  {
+    // Says what process 1 would, and leaves.
+    auto gone =
+        std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind", 200ms); });
+    EXPECT_THAT(gone.get(), HasSubstr("process 0 (127.0.0.1): it says nothing"));
+  }
+  auto again = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
+  EXPECT_EQ(meet(place(2, 3, port), "kind"), "");
+  EXPECT_EQ(again.get(), "");
+  EXPECT_EQ(first.get(), "");
+}
+
+TEST_F(Together, LongNamesOfJobsAreOfNoConcern) {
+  const int port = free_port();
+  std::vector<std::future<std::string>> all;
+  for (int rank = 0; rank < 3; ++rank) {
+    Place long_one = place(rank, 3, port);
+    long_one.job = std::string(500, 'x');
+    all.push_back(std::async(std::launch::async, [=] { return meet(long_one, "kind"); }));
+  }
+  for (auto& one : all) EXPECT_EQ(one.get(), "");
+}
+
+TEST_F(Together, WhatAnswersMustBeOneOfOurs) {
+  const Socket door = Socket::listen(0);
+  auto follower =
+      std::async(std::launch::async, [&] { return meet(place(1, 2, door.port()), "kind"); });
+  const Socket link = door.accept(std::chrono::steady_clock::now() + 20s);
+  link.send(std::string(5000, 'x'));
+  EXPECT_THAT(follower.get(), HasSubstr("is not a residual process"));
+}
+
 }  // namespace
 }  // namespace residual::train

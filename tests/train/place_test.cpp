@@ -48,6 +48,17 @@ TEST(Place, IsThatOfTorchrun) {
                1, 4, "10.0.0.7", 4711, "abc");
 }
 
+TEST(Place, IsBesideTorchrunsOwnServer) {
+  Variables variables = {{"RANK", "1"},
+                         {"WORLD_SIZE", "4"},
+                         {"MASTER_ADDR", "a"},
+                         {"MASTER_PORT", "4711"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
+  EXPECT_EQ(place_of(variables).port, 4712);
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  EXPECT_EQ(place_of(variables).port, 4711);
+}
+
 TEST(Place, IsThatOfOpenMpi) {
   expect_place({{"OMPI_COMM_WORLD_RANK", "0"},
                 {"OMPI_COMM_WORLD_SIZE", "2"},
@@ -92,7 +103,7 @@ TEST(Place, SaysWhatIsMissingOrWrong) {
   EXPECT_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "two"}}), HasSubstr("got \"two\""));
   EXPECT_THAT(
       error_of({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "0"}}),
-      HasSubstr("MASTER_PORT: expected a number from 1 to 65535"));
+      HasSubstr("MASTER_PORT: expected a number from 1 to 65534"));
 }
 
 }  // namespace
