@@ -4,11 +4,9 @@
 
 #include <memory>
 
-#include "base/progress.h"
 #include "cli/command.h"
 #include "cli/model_output.h"
 #include "model/marian.h"
-#include "model/parameters.h"
 
 namespace residual::cli {
 namespace {
@@ -29,12 +27,7 @@ void run(Options o) {
     import.target_pieces = o.pieces.back();
   }
   const auto made = model::import_marian(import, o.output.path);
-  fmt::print(
-      "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} "
-      "parameters\n",
-      o.output.path.string(), made.model.residual.name, made.directions[0].source,
-      made.directions[0].target, made.model.encoder_layers, made.model.decoder_layers,
-      made.model.width, format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
+  print_import(o.output.path, made);
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/progress.h"
+#include "model/directory.h"
+#include "model/parameters.h"
 #include "model/safetensors.h"
 
 namespace residual::cli {
@@ -34,5 +39,14 @@ struct ModelOutput {
     }
   }
 };
+
+// What a model that was imported turned out to be.
+inline void print_import(const fs::path& path, const model::Description& made) {
+  fmt::print(
+      "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} parameters\n",
+      path.string(), made.model.residual.name, made.directions[0].source, made.directions[0].target,
+      made.model.encoder_layers, made.model.decoder_layers, made.model.width,
+      format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
+}
 
 }  // namespace residual::cli

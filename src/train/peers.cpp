@@ -58,11 +58,11 @@ std::span<char> bytes_of(auto& value) { return {reinterpret_cast<char*>(&value),
 std::span<char> chars(std::span<std::byte> bytes) {
   return {reinterpret_cast<char*>(bytes.data()), bytes.size()};
 }
+std::span<char> chars(std::span<float> values) { return chars(std::as_writable_bytes(values)); }
+
 std::span<float> piece_at(std::span<float> all, size_t begin) {
   return all.subspan(begin, std::min(kPiece, all.size() - begin));
 }
-
-std::span<char> chars(std::span<float> values) { return chars(std::as_writable_bytes(values)); }
 
 Hello hello(const Place& place, const std::string& kind, int port) {
   Hello made{
