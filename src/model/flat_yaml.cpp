@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "base/error.h"
 
@@ -168,6 +167,14 @@ std::map<std::string, std::vector<std::string>> parse_flat_yaml(std::string_view
     document.add(content, number);
   }
   return document.take();
+}
+
+std::optional<int64_t> whole_number(std::string_view scalar) {
+  int64_t number = 0;
+  const char* const end = scalar.data() + scalar.size();
+  const auto [stop, error] = std::from_chars(scalar.data(), end, number);
+  if (error != std::errc() || stop != end) return {};
+  return number;
 }
 
 }  // namespace residual::model

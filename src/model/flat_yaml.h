@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,5 +19,8 @@ enum class Twice { error, first };
 std::map<std::string, std::vector<std::string>> parse_flat_yaml(std::string_view text,
                                                                 const std::string& name,
                                                                 Twice twice = Twice::error);
+
+// A scalar that is a whole number, and nothing if it is none.
+std::optional<int64_t> whole_number(std::string_view scalar);
 
 }  // namespace residual::model

@@ -1,7 +1,6 @@
 #include "model/marian.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -41,20 +40,11 @@ class Options {
   }
   int64_t number(const std::string& key) const {
     const std::string value = text(key);
-    int64_t made = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), made);
-    require(error == std::errc() && end == value.data() + value.size(),
-            "{}: {}: expected a number, got \"{}\"", name_, key, value);
-    return made;
+    const auto number = whole_number(value);
+    require(number.has_value(), "{}: {}: expected a number, got \"{}\"", name_, key, value);
+    return *number;
   }
   bool is_on(const std::string& key) const { return text(key) == "true"; }
-  // "version" is "v1.12.42 b7be0e964 ...".
-  bool is_at_least(int major, int minor) const {
-    int first = 0, second = 0;
-    const std::string version = text("version");
-    const bool is_known = std::sscanf(version.c_str(), "v%d.%d", &first, &second) == 2;
-    return is_known && std::pair(first, second) >= std::pair(major, minor);
-  }
 
   // The option must have one of these values, or be absent if one is "".
   void expect(const std::string& key, const std::vector<std::string>& values) const {
@@ -62,6 +52,16 @@ class Options {
     require(std::ranges::find(values, value) != values.end(),
             "{}: {} is \"{}\"; this version imports models with \"{}\"", name_, key, value,
             fmt::join(values, "\" or \""));
+  }
+  // "version" is "v1.12.42 b7be0e964 ...".
+  void expect_normalised_keys() const {
+    int major = 0, minor = 0;
+    const std::string version = text("version");
+    const bool is_known = std::sscanf(version.c_str(), "v%d.%d", &major, &minor) == 2;
+    require(is_known && std::pair(major, minor) >= std::pair(1, 11),
+            "{}: version is \"{}\"; Marian before 1.11 did not normalise keys and values of "
+            "pre-norm models, and this version cannot run those",
+            name_, version);
   }
 
  private:
@@ -95,10 +95,7 @@ void check(const Options& o) {
     o.expect("transformer-preprocess", {"n"});
     o.expect("transformer-postprocess", {"da", "a"});
     o.expect("transformer-postprocess-top", {"n"});
-    require(o.is_at_least(1, 11),
-            "the model was trained by Marian {}, which before 1.11 did not normalise keys and "
-            "values of pre-norm models; this version cannot run those",
-            o.text("version"));
+    o.expect_normalised_keys();
   }
 }
 
@@ -115,10 +112,10 @@ Config config_of(const Options& o, int64_t max_positions) {
   c.activation =
       o.text("transformer-ffn-activation") == "swish" ? Activation::swish : Activation::relu;
   c.residual.name = o.text("transformer-preprocess").empty() ? "post-ln" : "pre-ln";
+  // tied-embeddings-src alone shares what we keep as matrices of their own.
   c.sharing = Sharing::none;
   if (o.is_on("tied-embeddings")) c.sharing = Sharing::target;
   if (o.is_on("tied-embeddings-all")) c.sharing = Sharing::all;
-  // Source and target without the output: kept as three matrices.
   return c;
 }
 

@@ -1,7 +1,6 @@
 #include "model/marian_vocabulary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -19,12 +18,9 @@ using Numbers = std::map<std::string, int64_t>;
 Numbers read_yaml(const std::string& content, const std::string& name) {
   Numbers numbers;
   for (const auto& [symbol, values] : parse_flat_yaml(content, name, Twice::first)) {
-    int64_t number = -1;
-    const std::string value = values.empty() ? "" : values[0];
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    require(error == std::errc() && end == value.data() + value.size(), "{}: \"{}\" has no number",
-            name, symbol);
-    numbers[symbol] = number;
+    const auto number = whole_number(values.empty() ? "" : values[0]);
+    require(number.has_value(), "{}: \"{}\" has no number", name, symbol);
+    numbers[symbol] = *number;
   }
   return numbers;
 }

@@ -80,8 +80,7 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
       config_(config),
       corpora_(config_),
       dev_(corpora_.dev_batches(config_)),
-      scaler_(config_.loss_scale, config_.train.precision),
-      log_(std::make_unique<RunLog>()) {
+      scaler_(config_.loss_scale, config_.train.precision) {
   require_memory(config_, available_memory(), peers.size());
   learner_ = std::make_unique<Learner>(config_, peers);
   corpora_.with_vocabularies(config_);  // checks their sizes
@@ -93,7 +92,7 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
   scaler_.restore(state_.loss_scale, state_.good_updates);
   batcher.seek(state_.position);
   stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
-  if (dev_.empty()) log_->say("there is no dev corpus: nothing will be validated");
+  if (dev_.empty()) log_.say("there is no dev corpus: nothing will be validated");
 }
 
 // The run's files, and where it stands by them.
@@ -107,21 +106,21 @@ void Trainer::open_run(data::Batcher& batcher) {
     learner_->restore(*checkpoint);
   }
   state_.corpus = corpora_.fingerprint();
-  log_ = std::make_unique<RunLog>(run_->path(), config_.log.tensorboard, state_.update,
-                                  state_.metrics_bytes, system_);
+  log_ =
+      RunLog(run_->path(), config_.log.tensorboard, state_.update, state_.metrics_bytes, system_);
   run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
   const std::string processes =
       peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
   if (checkpoint) {
-    log_->say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
+    log_.say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
     return;
   }
   learner_->calibrate(batcher.get(batcher.position()));
-  log_->say(fmt::format("{} model with {} parameters; {} worker{}{}; {}",
-                        config_.model.residual.name,
-                        format_count(model::parameter_count(config_.model)), config_.train.workers,
-                        config_.train.workers == 1 ? "" : "s", processes,
-                        describe(estimate_memory(config_, peers_.size()))));
+  log_.say(fmt::format("{} model with {} parameters; {} worker{}{}; {}",
+                       config_.model.residual.name,
+                       format_count(model::parameter_count(config_.model)), config_.train.workers,
+                       config_.train.workers == 1 ? "" : "s", processes,
+                       describe(estimate_memory(config_, peers_.size()))));
 }
 
 // Before anything is written: all processes are there, and have the same text.
@@ -176,7 +175,8 @@ End Trainer::run(const StopSignals& signals) {
   }
 }
 
-int Trainer::any_signal(const StopSignals& signals) const {
+// All processes must stand at the same place. Gives the signal that one of them got, or 0.
+int Trainer::agree(const StopSignals& signals) const {
   std::vector<Standing> all(static_cast<size_t>(peers_.size()));
   all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
   peers_.complete(std::span(all));
@@ -215,13 +215,13 @@ std::string Trainer::resuming() const {
 
 End Trainer::run_loop(const StopSignals& signals) {
   while (!finished()) {
-    signal_ = any_signal(signals);
+    signal_ = agree(signals);
     if (signal_ != 0) {
       save_and_stop();
       return End::interrupted;
     }
     const Step done = step();
-    if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, *log_);
+    if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
     const Rank rank = validation_due(done) ? validate() : Rank::none;
     if (rank != Rank::none || checkpoint_due(done)) save(rank == Rank::best);
@@ -232,7 +232,7 @@ End Trainer::run_loop(const StopSignals& signals) {
   save(missing && validate() == Rank::best);
   background_.wait();
   part();
-  log_->say(fmt::format(
+  log_.say(fmt::format(
       "finished after update {}{}; {} of memory at most", format_count(state_.update),
       out_of_patience() ? ": validate.patience is exhausted" : "", format_memory(peak_memory())));
   return out_of_patience() ? End::patience : End::finished;
@@ -243,8 +243,8 @@ void Trainer::save_and_stop() {
   background_.wait();
   part();
   if (run_ == nullptr) return;
-  log_->say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
-                        resuming()));
+  log_.say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
+                       resuming()));
 }
 
 bool Trainer::out_of_patience() const {
@@ -287,7 +287,7 @@ Trainer::Step Trainer::step() {
     pace->sums.add(result.sums);
     pace->seconds += now() - start;
   }
-  log_->live(status());
+  log_.live(status());
   return {result.finite, epoch_ended};
 }
 
@@ -300,18 +300,18 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
   ++state_.skipped_in_a_row;
   if (scaler_.active()) {
     scaler_.overflowed();
-    log_->say(
+    log_.say(
         fmt::format("update {}: overflow; the loss is now scaled by {}", number, scaler_.scale()));
     return;
   }
   const bool hopeless = state_.skipped_in_a_row > kMostSkipped;
   if (config_.train.on_nonfinite == OnNonfinite::stop || hopeless) stop_nonfinite(batches, number);
   if (config_.train.on_nonfinite == OnNonfinite::lower) state_.learning_rate_factor /= 2;
-  log_->say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
-                        corpora_.lines_of(batches[0], kLinesShown),
-                        config_.train.on_nonfinite == OnNonfinite::lower
-                            ? "; the learning rate is halved from here on"
-                            : ""));
+  log_.say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
+                       corpora_.lines_of(batches[0], kLinesShown),
+                       config_.train.on_nonfinite == OnNonfinite::lower
+                           ? "; the learning rate is halved from here on"
+                           : ""));
 }
 
 void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number) {
@@ -331,7 +331,7 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
       "train.on_nonfinite = \"skip\" with --resume",
       number, finding.place, corpora_.lines_of(finding.shard, kLinesShown),
       shell_word(bundle.string()));
-  log_->note(text);
+  log_.note(text);
   part();
   throw Error(text);
 }
@@ -354,7 +354,7 @@ Status Trainer::status() const {
 
 void Trainer::log_metrics() {
   const Averages mean = averages(state_.sums);
-  log_->metrics(
+  log_.metrics(
       "train", state_.update,
       {{"epoch", state_.position.epoch},
        {"batch", state_.position.batch},
@@ -367,15 +367,15 @@ void Trainer::log_metrics() {
        {"source_tokens", state_.sums.source_tokens},
        {"sentences", state_.sums.sentences},
        {"skipped", state_.skipped}});
-  log_->say(format_status(status()));
+  log_.say(format_status(status()));
   if (line_.seconds > 0) {
-    log_->speed({{"update", state_.update},
-                 {"updates", line_.sums.updates},
-                 {"seconds", line_.seconds},
-                 {"tokens_per_second", static_cast<double>(line_.sums.tokens) / line_.seconds},
-                 {"source_tokens_per_second",
-                  static_cast<double>(line_.sums.source_tokens) / line_.seconds},
-                 {"peak_memory_bytes", peak_memory()}});
+    log_.speed({{"update", state_.update},
+                {"updates", line_.sums.updates},
+                {"seconds", line_.seconds},
+                {"tokens_per_second", static_cast<double>(line_.sums.tokens) / line_.seconds},
+                {"source_tokens_per_second",
+                 static_cast<double>(line_.sums.source_tokens) / line_.seconds},
+                {"peak_memory_bytes", peak_memory()}});
   }
   line_ = {};
   state_.sums = {};
@@ -413,15 +413,15 @@ Rank Trainer::validate() {
     line[name_of(which)] = value;
     text += fmt::format(" {} {:.3f}", name_of(which), value);
   }
-  log_->metrics("valid", state_.update, line);
-  log_->say(text + (rank == Rank::best ? " (the best so far)" : ""));
+  log_.metrics("valid", state_.update, line);
+  log_.say(text + (rank == Rank::best ? " (the best so far)" : ""));
   return rank;
 }
 
 // Copies what is to be written and leaves the writing to another thread.
 void Trainer::save(bool best) {
   if (run_ == nullptr) return;
-  state_.metrics_bytes = log_->sync();
+  state_.metrics_bytes = log_.sync();
   auto copy = std::make_shared<Checkpoint>(learner_->checkpoint());
   copy->state = state_;
   std::set<int64_t> keep;

@@ -61,7 +61,7 @@ class Trainer {
   void check_alike() const;
   void check_continuation(const State* before) const;
   void spread_start();
-  int any_signal(const StopSignals& signals) const;
+  int agree(const StopSignals& signals) const;
   void part() const;
   std::string resuming() const;
   End run_loop(const StopSignals& signals);
@@ -92,7 +92,7 @@ class Trainer {
   std::optional<CheckpointStore> store_;  // the run's
   State state_;
   std::unique_ptr<BatchStream> stream_;
-  std::unique_ptr<RunLog> log_;
+  RunLog log_;  // of processes that do not lead: tells nobody
   Background background_;
   Observer* observer_ = nullptr;
   int signal_ = 0;
