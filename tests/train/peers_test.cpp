@@ -213,8 +213,7 @@ TEST_F(Together, AProcessThatEndsBeforeAllHaveComeMayComeAgain) {
   auto first = std::async(std::launch::async, [&] { return meet(place(0, 3, port), "kind"); });
   {
     // Says what process 1 would, and leaves.
-    auto gone =
-        std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind", 200ms); });
+    auto gone = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind", 1s); });
     EXPECT_THAT(gone.get(), HasSubstr("process 0 (127.0.0.1): it says nothing"));
   }
   auto again = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
