@@ -48,7 +48,7 @@ void load_model(const fs::path& path, nn::Parameters& parameters) {
 
 void load_checkpoint(const fs::path& path, nn::Parameters& parameters) {
   const auto checkpoint = train::read_checkpoint(path, parameters.config());
-  std::span<const float> rest = checkpoint.values;
+  std::span<const float> rest = checkpoint.model_values();
   for (size_t i = 0; i < parameters.list().size(); ++i) {
     const auto size = static_cast<size_t>(parameters.list()[i].size());
     copy_values(parameters, i, rest.first(size));

@@ -49,7 +49,8 @@ double reduce_gradients(std::span<const std::span<float>> gradients, double scal
 }
 
 void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> values,
-          std::span<const float> gradient, std::span<float> m, std::span<float> v) {
+          std::span<const float> gradient, std::span<float> m, std::span<float> v,
+          std::span<float> average) {
   const auto t = static_cast<double>(step.number);
   const double correction1 = 1 - std::pow(config.beta1, t);
   const double root2 = std::sqrt(1 - std::pow(config.beta2, t));
@@ -61,6 +62,7 @@ void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> 
   const auto b1 = static_cast<float>(config.beta1), b2 = static_cast<float>(config.beta2);
   const auto c1 = static_cast<float>(1 - config.beta1), c2 = static_cast<float>(1 - config.beta2);
   const auto clip = static_cast<float>(step.gradient_scale);
+  const auto rate = static_cast<float>(average_rate(config, step.number));
   parallel_for(static_cast<int64_t>(values.size()), kPiece, [&](int64_t begin, int64_t end) {
     float* const p = values.data();
     float* const mean = m.data();
@@ -73,7 +75,14 @@ void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> 
       p[i] -= decay * p[i];
       p[i] -= size * mean[i] / (std::sqrt(square[i]) + epsilon);
     }
+    if (average.empty()) return;
+    float* const a = average.data();
+    for (int64_t i = begin; i < end; ++i) a[i] += rate * (p[i] - a[i]);
   });
+}
+
+double average_rate(const OptimizerConfig& config, int64_t number) {
+  return std::max(1 - config.average_decay, 9 / static_cast<double>(number + 8));
 }
 
 double clip_factor(double clip_norm, double norm) {

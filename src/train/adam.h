@@ -25,8 +25,17 @@ struct AdamStep {
 //   m  = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2
 //   fairseq:   p -= lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps)
 //   textbook:  p -= lr / (1 - b1^t) m / (sqrt(v / (1 - b2^t)) + eps)
+//
+// and, if there is one, the average of p moves too:
+//
+//   a += average_rate (p - a)
 void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> values,
-          std::span<const float> gradient, std::span<float> m, std::span<float> v);
+          std::span<const float> gradient, std::span<float> m, std::span<float> v,
+          std::span<float> average = {});
+
+// max(1 - average_decay, 9 / (t + 8)) at update t: the first parameters are soon forgotten, and
+// the average of a short run is not that of its beginning.
+double average_rate(const OptimizerConfig& config, int64_t number);
 
 // min(1, clip / (norm + 1e-6)), 1 without clipping: fairseq's factor.
 double clip_factor(double clip_norm, double norm);

@@ -41,8 +41,8 @@ fs::path model_of_run(const fs::path& run) {
 
 Input checkpoint_input(const fs::path& path) {
   const fs::path run = fs::absolute(path).parent_path().parent_path();
-  return {path.filename().string(), path, "model.", model_of_run(run),
-          verify_checkpoint(path).update};
+  return {path.filename().string(), path, model_prefix(model::SafeTensors::open(path)),
+          model_of_run(run), verify_checkpoint(path).update};
 }
 
 std::vector<int64_t> updates_of(const std::map<int64_t, fs::path>& checkpoints) {

@@ -1,7 +1,6 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -17,6 +16,7 @@ constexpr const char* kFormat = "residual checkpoint 1";
 constexpr const char* kModel = "model.";
 constexpr const char* kM = "adam.m.";
 constexpr const char* kV = "adam.v.";
+constexpr const char* kAverage = "average.";
 constexpr const char* kExtension = ".safetensors";
 
 using Metadata = std::map<std::string, std::string>;
@@ -83,7 +83,9 @@ void write_checkpoint(const fs::path& path, const model::Config& config, const C
   size_t offset = 0;
   for (const auto& p : model::parameters(config)) {
     const auto size = static_cast<size_t>(p.size());
-    for (const auto& [prefix, buffer] : {std::pair{kModel, &c.values}, {kM, &c.m}, {kV, &c.v}}) {
+    for (const auto& [prefix, buffer] :
+         {std::pair{kModel, &c.values}, {kM, &c.m}, {kV, &c.v}, {kAverage, &c.average}}) {
+      if (buffer->empty()) continue;
       const auto bytes = bytes_of(std::span(*buffer).subspan(offset, size));
       tensors.push_back({prefix + p.name, model::Dtype::f32, p.shape, bytes});
       sums[prefix + p.name] = bytes;
@@ -102,22 +104,31 @@ Checkpoint read_checkpoint(const fs::path& path, const model::Config& config) {
   Checkpoint c;
   c.state = check(file);
   const auto parameters = model::parameters(config);
-  require(file.tensors().size() == 3 * parameters.size(),
-          "{}: has {} tensors, a {} model of this size has {}", file.name(), file.tensors().size(),
-          config.residual.name, 3 * parameters.size());
+  const bool averages = model_prefix(file) == kAverage;
+  const size_t expected = (averages ? 4 : 3) * parameters.size();
+  require(file.tensors().size() == expected, "{}: has {} tensors, a {} model of this size has {}",
+          file.name(), file.tensors().size(), config.residual.name, expected);
   c.values = gather(file, kModel, parameters);
   c.m = gather(file, kM, parameters);
   c.v = gather(file, kV, parameters);
+  if (averages) c.average = gather(file, kAverage, parameters);
   return c;
 }
 
 State verify_checkpoint(const fs::path& path) { return check(model::SafeTensors::open(path)); }
 
+std::string model_prefix(const model::SafeTensors& checkpoint) {
+  const bool averages = std::ranges::any_of(
+      checkpoint.tensors(), [](const auto& tensor) { return tensor.first.starts_with(kAverage); });
+  return averages ? kAverage : kModel;
+}
+
 std::vector<model::TensorBytes> model_tensors(const model::SafeTensors& checkpoint) {
+  const std::string prefix = model_prefix(checkpoint);
   std::vector<model::TensorBytes> found;
   for (const auto& [name, view] : checkpoint.tensors()) {
-    if (!name.starts_with(kModel)) continue;
-    found.push_back({name.substr(std::strlen(kModel)), view.dtype, view.shape, view.bytes});
+    if (!name.starts_with(prefix)) continue;
+    found.push_back({name.substr(prefix.size()), view.dtype, view.shape, view.bytes});
   }
   return found;
 }

@@ -12,14 +12,19 @@
 #include "train/state.h"
 
 // A checkpoint is one safetensors file, <update in nine digits>.safetensors, with the parameters
-// as model.<name> and Adam's moments as adam.m.<name> and adam.v.<name>; docs/formats.md has the
-// rest. It is durable before it has its name, and carries a checksum of all that is in it.
+// as model.<name>, Adam's moments as adam.m.<name> and adam.v.<name>, and the parameters' average,
+// if the run keeps one, as average.<name>; docs/formats.md has the rest. It is durable before it
+// has its name, and carries a checksum of all that is in it.
 namespace residual::train {
 
 // Flat buffers in the order of model::parameters().
 struct Checkpoint {
   std::vector<float> values, m, v;
-  State state;
+  std::vector<float> average = {};  // empty: the run keeps none
+  State state = {};
+
+  // Of the model that it stands for.
+  const std::vector<float>& model_values() const { return average.empty() ? values : average; }
 };
 
 void write_checkpoint(const fs::path& path, const model::Config& config,
@@ -31,7 +36,10 @@ Checkpoint read_checkpoint(const fs::path& path, const model::Config& config);
 // Its state alone. Reads and checks the whole file: what it returns can be trusted.
 State verify_checkpoint(const fs::path& path);
 
-// The tensors model.<name> of an open checkpoint, under their names in a model directory.
+// Before the names of the model that an open checkpoint stands for: "average." or "model.".
+std::string model_prefix(const model::SafeTensors& checkpoint);
+
+// That model's tensors, under their names in a model directory.
 std::vector<model::TensorBytes> model_tensors(const model::SafeTensors& checkpoint);
 
 std::string checkpoint_name(int64_t update);

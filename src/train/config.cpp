@@ -56,6 +56,10 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
   visit("weight_decay", c.weight_decay, "decoupled, times the learning rate; of all parameters",
         {.min = 0});
   visit("clip_norm", c.clip_norm, "longest gradient (L2 norm of all of it); 0: any", {.min = 0});
+  visit("average_decay", c.average_decay,
+        "what a moving average of the parameters keeps of itself at every update, 0.9999 for "
+        "example; the average is then what is validated and written as a model; 0: none",
+        {.min = 0, .max = 0.9999999});
 }
 
 void fields(ConfigVisitor& visit, ScheduleConfig& c) {

@@ -54,6 +54,9 @@ struct OptimizerConfig {
   AdamForm form = AdamForm::fairseq;
   double weight_decay = 0;
   double clip_norm = 0;
+  double average_decay = 0;
+
+  bool averages() const { return average_decay > 0; }
 };
 
 struct ScheduleConfig {

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -26,6 +27,30 @@ Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
           .loss = loss.sum.item<double>(),
           .nll = loss.nll};
 }
+
+// While it lives, each of two buffers has what was in the other; either may be undefined.
+class Exchanged {
+ public:
+  Exchanged(Tensor a, Tensor b) : a_(std::move(a)), b_(std::move(b)) { exchange(); }
+  ~Exchanged() { exchange(); }
+  Exchanged(const Exchanged&) = delete;
+  Exchanged& operator=(const Exchanged&) = delete;
+
+ private:
+  void exchange() {
+    if (!a_.defined() || !b_.defined()) return;
+    const at::NoGradGuard no_grad;
+    for (int64_t begin = 0; begin < a_.numel(); begin += kPiece) {
+      const int64_t size = std::min(kPiece, a_.numel() - begin);
+      const Tensor a = a_.narrow(0, begin, size), b = b_.narrow(0, begin, size);
+      const Tensor before = a.clone();
+      a.copy_(b);
+      b.copy_(before);
+    }
+  }
+  static constexpr int64_t kPiece = 1 << 20;
+  Tensor a_, b_;
+};
 
 }  // namespace
 
@@ -150,7 +175,8 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
   return result;
 }
 
-Sums Learner::evaluate(std::span<const data::Batch> batches) const {
+Sums Learner::evaluate(std::span<const data::Batch> batches) {
+  const Exchanged averaged(parameters().values(), optimizer_->average());
   std::vector<Sums> sums(batches.size());
   const size_t first = peers_.first(batches.size());
   const size_t own = peers_.end(batches.size()) - first;
@@ -174,9 +200,11 @@ void Learner::calibrate(const data::Batch& batch) {
   if (device_.is_cpu()) ops::use_one_thread();
   const nn::Pass pass = this->pass(/*update=*/0, 0, 0);
   workers_[0].model->calibrate(model_batch(config_, batch, pass, device_), pass);
+  if (optimizer_->average().defined()) optimizer_->average().copy_(parameters().values().detach());
 }
 
 std::vector<float> Learner::packed(const Tensor& flat) const {
+  if (!flat.defined()) return {};
   const Tensor here = flat.to(at::kCPU);
   const float* from = here.data_ptr<float>();
   std::vector<float> to;
@@ -188,6 +216,7 @@ std::vector<float> Learner::packed(const Tensor& flat) const {
 }
 
 void Learner::unpack(std::span<const float> from, const Tensor& flat) const {
+  if (!flat.defined()) return;
   Tensor here = at::zeros({flat.numel()}, at::kFloat);
   for (size_t i = 0; i < parameters().list().size(); ++i) {
     const auto size = static_cast<size_t>(parameters().list()[i].size());
@@ -198,16 +227,26 @@ void Learner::unpack(std::span<const float> from, const Tensor& flat) const {
   flat.copy_(here);
 }
 
-std::vector<float> Learner::values() const { return packed(parameters().values()); }
-
 Checkpoint Learner::checkpoint() const {
-  return {.values = values(), .m = packed(optimizer_->m()), .v = packed(optimizer_->v())};
+  return {.values = packed(parameters().values()),
+          .m = packed(optimizer_->m()),
+          .v = packed(optimizer_->v()),
+          .average = packed(optimizer_->average())};
+}
+
+std::vector<float> Learner::model_values() const {
+  const Tensor& average = optimizer_->average();
+  return packed(average.defined() ? average : parameters().values());
 }
 
 void Learner::restore(const Checkpoint& checkpoint) {
+  require(checkpoint.average.empty() != config_.optimizer.averages(),
+          "optimizer.average_decay: is {}, but the checkpoint has {} average of the parameters",
+          config_.optimizer.average_decay, checkpoint.average.empty() ? "no" : "an");
   unpack(checkpoint.values, parameters().values());
   unpack(checkpoint.m, optimizer_->m());
   unpack(checkpoint.v, optimizer_->v());
+  unpack(checkpoint.average, optimizer_->average());
 }
 
 }  // namespace residual::train

@@ -49,8 +49,9 @@ class Learner {
   // Forward, backward and Adam; the gradient is that of the mean over all predictions.
   UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
 
-  // The sums over batches without dropout, added in their order.
-  Sums evaluate(std::span<const data::Batch> batches) const;
+  // The sums over batches without dropout, added in their order; with the average of the
+  // parameters if there is one.
+  Sums evaluate(std::span<const data::Batch> batches);
 
   // Lets the scheme set what depends on data from one batch, before training.
   void calibrate(const data::Batch& batch);
@@ -63,9 +64,9 @@ class Learner {
   const nn::Parameters& parameters(size_t worker) const { return *workers_[worker].parameters; }
   at::Device device() const { return device_; }
 
-  // Copies without the gaps between parameters.
-  std::vector<float> values() const;
-  Checkpoint checkpoint() const;  // with an empty state
+  // Without the gaps between parameters, and with an empty state.
+  Checkpoint checkpoint() const;
+  std::vector<float> model_values() const;  // checkpoint().model_values() alone
   void restore(const Checkpoint& checkpoint);
 
  private:

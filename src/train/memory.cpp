@@ -68,10 +68,11 @@ int64_t cached_files(const fs::path& group) {
 MemoryEstimate estimate_memory(const TrainConfig& c, int processes) {
   const int64_t copy = kFloat * model::parameter_count(c.model);
   const int64_t workers = (c.train.workers + processes - 1) / processes;
+  const int64_t moments = c.optimizer.averages() ? 3 : 2;
   return {.parameters = copy,
           .gradients = copy * workers,
-          .moments = 2 * copy,
-          .checkpoint = 3 * copy,
+          .moments = moments * copy,
+          .checkpoint = (1 + moments) * copy,
           .activations = kFloat * activation_floats(c, workers)};
 }
 

@@ -13,7 +13,7 @@ namespace residual::train {
 struct MemoryEstimate {
   int64_t parameters = 0;   // one copy
   int64_t gradients = 0;    // one buffer per worker
-  int64_t moments = 0;      // Adam's
+  int64_t moments = 0;      // Adam's, and the parameters' average
   int64_t checkpoint = 0;   // the copy that is being written while training goes on
   int64_t activations = 0;  // of one full batch, until its backward pass is done
 

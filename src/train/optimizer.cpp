@@ -30,10 +30,17 @@ void adam(const OptimizerConfig& c, const AdamStep& step, Tensor& values, const 
   values.addcdiv_(m, denominator, -step.learning_rate / correction1);
 }
 
+void average(const OptimizerConfig& c, int64_t number, const Tensor& values, Tensor& average) {
+  const at::NoGradGuard no_grad;
+  average.lerp_(values, average_rate(c, number));
+}
+
 }  // namespace reference
 
-Optimizer::Optimizer(const OptimizerConfig& config, const Tensor& like)
-    : config_(config), m_(at::zeros_like(like)), v_(at::zeros_like(like)) {}
+Optimizer::Optimizer(const OptimizerConfig& config, const Tensor& values)
+    : config_(config), m_(at::zeros_like(values)), v_(at::zeros_like(values)) {
+  if (config.averages()) average_ = values.detach().clone();
+}
 
 double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
                          const Peers& peers) const {
@@ -52,8 +59,12 @@ double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
 }
 
 void Optimizer::step(Tensor& values, const Tensor& gradient, const AdamStep& step) {
-  if (!values.is_cpu()) return reference::adam(config_, step, values, gradient, m_, v_);
-  adam(config_, step, span(values), span(gradient), span(m_), span(v_));
+  if (values.is_cpu()) {
+    const auto average = average_.defined() ? span(average_) : std::span<float>();
+    return adam(config_, step, span(values), span(gradient), span(m_), span(v_), average);
+  }
+  reference::adam(config_, step, values, gradient, m_, v_);
+  if (average_.defined()) reference::average(config_, step.number, values, average_);
 }
 
 }  // namespace residual::train

@@ -141,7 +141,7 @@ void Trainer::spread_start() {
   std::string state = to_toml(state_);
   Checkpoint start = learner_->checkpoint();
   peers_.spread(state);
-  for (auto* values : {&start.values, &start.m, &start.v}) peers_.spread(*values);
+  for (auto* values : {&start.values, &start.m, &start.v, &start.average}) peers_.spread(*values);
   if (peers_.leads()) return;
   read_toml(state, "the state of process 0", [&](ConfigVisitor& v) { fields(v, state_); });
   learner_->restore(start);
@@ -400,7 +400,7 @@ Rank Trainer::validate() {
       {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
   if (config_.validate.wants_bleu()) {  // a model that gives no numbers translates nothing
     std::vector<double> bleu = {std::nan("")};
-    if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->values());
+    if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->model_values());
     peers_.spread(bleu);
     values[Metric::bleu] = bleu[0];
   }
@@ -451,7 +451,7 @@ void Trainer::write_model(const fs::path& path, const Checkpoint& checkpoint) co
   model::Description description = corpora_.description(config_);
   description.update = checkpoint.state.update;
   std::vector<model::TensorBytes> tensors;
-  const float* at = checkpoint.values.data();
+  const float* at = checkpoint.model_values().data();
   for (const auto& p : model::parameters(config_.model)) {
     const auto bytes = static_cast<size_t>(p.size()) * sizeof(float);
     tensors.push_back(

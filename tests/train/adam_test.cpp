@@ -22,16 +22,16 @@ std::vector<float> random_values(size_t size, uint64_t seed) {
 class Adam : public testing::TestWithParam<AdamForm> {};
 
 TEST_P(Adam, IsItsDefinitionInDouble) {
-  OptimizerConfig config{.form = GetParam(), .weight_decay = 0.01};
+  OptimizerConfig config{.form = GetParam(), .weight_decay = 0.01, .average_decay = 0.6};
   config.epsilon = 1e-3;  // large enough to show where it is added
   constexpr size_t kSize = 9;
-  std::vector<float> values = random_values(kSize, 1), m(kSize), v(kSize);
-  std::vector<double> p(values.begin(), values.end()), mean(kSize), square(kSize);
+  std::vector<float> values = random_values(kSize, 1), m(kSize), v(kSize), average(kSize);
+  std::vector<double> p(values.begin(), values.end()), mean(kSize), square(kSize), a(kSize);
   for (int t = 1; t <= 20; ++t) {
     const auto gradient = random_values(kSize, static_cast<uint64_t>(100 + t));
     const double rate = 0.01 * t;
     adam(config, {.learning_rate = rate, .gradient_scale = 0.5, .number = t}, values, gradient, m,
-         v);
+         v, average);
     const double c1 = 1 - std::pow(config.beta1, t), c2 = 1 - std::pow(config.beta2, t);
     for (size_t i = 0; i < kSize; ++i) {
       const double g = 0.5 * gradient[i];
@@ -41,9 +41,13 @@ TEST_P(Adam, IsItsDefinitionInDouble) {
       p[i] -= GetParam() == AdamForm::fairseq
                   ? rate * std::sqrt(c2) / c1 * mean[i] / (std::sqrt(square[i]) + config.epsilon)
                   : rate * (mean[i] / c1) / (std::sqrt(square[i] / c2) + config.epsilon);
+      a[i] = t == 1 ? p[i] : a[i] + std::max(0.4, 9.0 / (t + 8)) * (p[i] - a[i]);
     }
   }
-  for (size_t i = 0; i < kSize; ++i) EXPECT_NEAR(values[i], p[i], 1e-5) << i;
+  for (size_t i = 0; i < kSize; ++i) {
+    EXPECT_NEAR(values[i], p[i], 1e-5) << i;
+    EXPECT_NEAR(average[i], a[i], 1e-5) << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Adam, testing::Values(AdamForm::fairseq, AdamForm::textbook));

@@ -67,7 +67,18 @@ TEST_F(Checkpoints, ComeBackToTheLastBit) {
   EXPECT_EQ(read->values, written.values);
   EXPECT_EQ(read->m, written.m);
   EXPECT_EQ(read->v, written.v);
+  EXPECT_TRUE(read->average.empty());
   EXPECT_EQ(to_toml(read->state), to_toml(written.state));
+}
+
+TEST_F(Checkpoints, MayHaveAnAverageOfTheParametersThatIsTheirModel) {
+  Checkpoint written = checkpoint_of(50);
+  written.average = written.m;
+  store_.write(written);
+  EXPECT_EQ(store_.newest()->average, written.average);
+  const auto file = model::SafeTensors::open(directory_ / checkpoint_name(50));
+  EXPECT_EQ(model_prefix(file), "average.");
+  EXPECT_EQ(model_tensors(file).size(), model::parameters(small()).size());
 }
 
 TEST_F(Checkpoints, AreNoneInAnEmptyDirectory) { EXPECT_FALSE(store_.newest()); }

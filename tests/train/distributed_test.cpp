@@ -51,6 +51,7 @@ TEST_F(Distributed, RunsEndWithTheBytesOfOneProcess) {
   one.train.workers = 5;  // which two or three processes cannot share evenly
   one.validate.bleu = true;
   one.model.residual.name = "admin";  // looks at data before it begins
+  one.optimizer.average_decay = 0.9;
   ASSERT_EQ(shell(start(one, path("one"))).exit_code, 0);
   for (const int processes : {2, 3}) {
     const auto run = path(fmt::format("run{}", processes));

@@ -1,7 +1,9 @@
 #include "train/learner.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/parallel.h"
 #include "ops/mode.h"
 #include "support/fairseq_fixture.h"
@@ -176,7 +178,7 @@ TEST_F(Learning, ScalingTheLossChangesNothingButRounding) {
   Learner plain(c), scaled(c);
   plain.update(some, {.number = 1, .learning_rate = 1e-3});
   scaled.update(some, {.number = 1, .learning_rate = 1e-3, .loss_scale = 1024});
-  EXPECT_EQ(plain.values(), scaled.values());  // a power of two: exact
+  EXPECT_EQ(plain.model_values(), scaled.model_values());  // a power of two: exact
 }
 
 TEST_F(Learning, Bfloat16StaysNearFloat32) {
@@ -248,22 +250,53 @@ TEST_F(Learning, NothingChangesWhenALossIsNotFinite) {
   broken.values[0] = std::numeric_limits<float>::infinity();
   learner.restore(broken);
   EXPECT_FALSE(learner.update(some, {.number = 1, .learning_rate = 1e-3}).finite);
-  EXPECT_EQ(learner.values(), broken.values);
+  EXPECT_EQ(learner.model_values(), broken.values);
   EXPECT_EQ(learner.checkpoint().v, broken.v);
+}
+
+TEST_F(Learning, ValidatesTheAverageOfTheParametersAndGoesOnWithThemselves) {
+  TrainConfig c = config();
+  const auto some = batches(c, 1);
+  Learner plain(c);
+  c.optimizer.average_decay = 0.9;
+  Learner averaging(c);
+  std::vector<float> average;
+  for (int64_t n = 1; n <= 4; ++n) {
+    plain.update(some, {.number = n, .learning_rate = 1e-2});
+    averaging.update(some, {.number = n, .learning_rate = 1e-2});
+    averaging.evaluate(some);
+    const auto values = plain.model_values();
+    if (n == 1) average = values;
+    const auto rate = static_cast<float>(average_rate(c.optimizer, n));
+    for (size_t i = 0; i < values.size(); ++i) average[i] += rate * (values[i] - average[i]);
+  }
+  const Checkpoint end = averaging.checkpoint();
+  EXPECT_EQ(end.values, plain.model_values());
+  EXPECT_THAT(averaging.model_values(), testing::Pointwise(testing::FloatNear(1e-6F), average));
+
+  Checkpoint of_average = plain.checkpoint();
+  of_average.values = end.average;
+  plain.restore(of_average);
+  EXPECT_EQ(averaging.evaluate(some).loss, plain.evaluate(some).loss);
+  EXPECT_THROW(plain.restore(end), Error);
+  EXPECT_THROW(averaging.restore(of_average), Error);
 }
 
 TEST(ReferenceAdam, IsTheFlatOne) {
   for (const AdamForm form : {AdamForm::fairseq, AdamForm::textbook}) {
-    OptimizerConfig config{.form = form, .weight_decay = 0.01};
+    OptimizerConfig config{.form = form, .weight_decay = 0.01, .average_decay = 0.3};
     const Tensor start = at::rand({100}), gradient = at::rand({100});
     Tensor a = start.clone(), m = at::zeros({100}), v = at::zeros({100}), b = start.clone();
+    Tensor average = start.clone();
     Optimizer optimizer(config, start);
     for (int64_t t = 1; t <= 5; ++t) {
       const AdamStep step{.learning_rate = 0.1, .gradient_scale = 0.5, .number = t};
       reference::adam(config, step, a, gradient, m, v);
+      reference::average(config, t, a, average);
       optimizer.step(b, gradient, step);
     }
     EXPECT_TRUE(at::allclose(a, b, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(average, optimizer.average(), 1e-5, 1e-6));
   }
 }
 

@@ -36,6 +36,26 @@ TEST_F(Runs, LearnToReverse) {
   EXPECT_EQ(model.description().update, trainer.state().best[0].update);
 }
 
+TEST_F(Runs, WriteTheAverageOfTheirParametersAsTheModel) {
+  TrainConfig config = task().config();
+  config.optimizer.average_decay = 0.9;
+  config.train.max_updates = 20;
+  config.validate.bleu = true;
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  trainer.run(StopSignals());
+  const auto checkpoint = read_checkpoint(newest(path("run")), run.config().model);
+  EXPECT_NE(checkpoint.average, checkpoint.values);
+  const auto model = model::Directory::open(path("run") / "last");
+  const auto file = model::SafeTensors::open(newest(path("run")));
+  const auto tensors = model_tensors(file);
+  EXPECT_EQ(tensors.size(), model::parameters(run.config().model).size());
+  for (const auto& tensor : tensors) {
+    EXPECT_EQ(tensor.bytes, file.at("average." + tensor.name).bytes);
+    EXPECT_EQ(tensor.bytes, model.parameter(tensor.name).bytes) << tensor.name;
+  }
+}
+
 TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
   TrainConfig config = task().config();
   config.train.max_updates = 20;
@@ -63,6 +83,7 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   TrainConfig config = task().config();
   config.train.max_updates = 240;
+  config.optimizer.average_decay = 0.98;
   const auto begin = Clock::now();
   ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
