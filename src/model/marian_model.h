@@ -1,0 +1,28 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/marian.h"
+#include "model/marian_vocabulary.h"
+
+// What an import takes from files.
+namespace residual::model {
+
+struct MarianModel {
+  Config config;  // check() passes
+  MarianVocabulary source, target;
+  std::map<std::string, std::vector<float>> values;  // all of parameters(config)
+};
+
+// The archive that Marian itself writes.
+MarianModel read_marian_npz(const MarianImport& options);
+
+// The logit of symbols that are not to be given: low enough to vanish from any sum.
+inline constexpr float kNeverGiven = -1e8F;
+
+// Fails unless the values of the configuration can be written and read again; `name` has them.
+void require_in_range(const Config& config, const std::string& name);
+
+}  // namespace residual::model
