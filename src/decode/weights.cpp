@@ -269,7 +269,7 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       precision_(precision),
       find_(std::move(find)),
       owner_(std::move(owner)) {
-  if (config_.form == model::Form::marian) {
+  if (config_.has_output_bias()) {
     const auto bias = find_(model::kOutputBias).numbers;
     output_bias_.assign(bias.begin(), bias.end());
   }

@@ -20,8 +20,8 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit.choice(
       "sharing", c.sharing, {"all", "target", "none"},
       "embeddings that are one matrix: source, target and output; target and output; none");
-  visit.choice("form", c.form, {"fairseq", "marian"},
-               "whose positions, first symbol and output; marian is for imported models");
+  visit.choice("form", c.form, {"fairseq", "marian", "marian-hf"},
+               "whose positions, first symbol and output; the latter are for imported models");
   visit.choice("activation", c.activation, {"relu", "swish"},
                "of the feed-forward blocks; swish is for imported models");
   visit("source_vocabulary", c.source_vocabulary, "its size; 0: the prepared corpus's",
@@ -48,7 +48,7 @@ void check(const Config& c) {
 }
 
 int32_t start_symbol(const Config& c) {
-  return c.form == Form::marian ? text::Vocabulary::kBos : text::Vocabulary::kEos;
+  return c.form == Form::fairseq ? text::Vocabulary::kEos : text::Vocabulary::kBos;
 }
 
 void require_trainable(const Config& c, const char* what) {

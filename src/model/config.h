@@ -17,8 +17,10 @@ enum class Sharing { all, target, none };
 
 // What toolkits do differently around the same blocks. fairseq: positions are counted from 2, and
 // the decoder begins with </s>. marian: from 0, and with <s>, whose embedding is zero; logits have
-// a bias, norms an epsilon of 1e-9.
-enum class Form { fairseq, marian };
+// a bias, norms an epsilon of 1e-9. marian_hf, which is how Hugging Face's library runs Marian's
+// models: the same with other frequencies of positions (positions.h), an embedding of <s>, and
+// fairseq's epsilon of 1e-5.
+enum class Form { fairseq, marian, marian_hf };
 
 // Of a feed-forward block's inner layer: max(0, x), or x / (1 + e^-x).
 enum class Activation { relu, swish };
@@ -41,6 +43,7 @@ struct Config {
 
   bool has_encoder() const { return kind != Kind::language; }
   bool has_decoder() const { return kind != Kind::masked; }
+  bool has_output_bias() const { return form != Form::fairseq; }
   int64_t head_width() const { return width / heads; }
 };
 

@@ -142,7 +142,7 @@ std::vector<Parameter> parameters(const Config& c) {
   }
   if (c.has_encoder()) list.add_stack(Side::encoder);
   if (c.has_decoder()) list.add_stack(Side::decoder);
-  if (c.form == Form::marian) list.output_bias(c.target_vocabulary);
+  if (c.has_output_bias()) list.output_bias(c.target_vocabulary);
   return list.take();
 }
 

@@ -51,6 +51,7 @@ ordered_json describe_parameters(const model::Config& config) {
 
 ordered_json describe_architecture(const model::Config& c) {
   static const char* const kinds[] = {"translation", "language", "masked"};
+  static const char* const forms[] = {"fairseq", "marian", "marian-hf"};
   static const char* const sharings[] = {"source, target and output", "target and output", "none"};
   ordered_json out = {{"kind", kinds[static_cast<int>(c.kind)]},
                       {"scheme", describe_scheme(c.residual)}};
@@ -61,7 +62,7 @@ ordered_json describe_architecture(const model::Config& c) {
   out["heads"] = c.heads;
   out["positions"] = c.max_positions;
   out["shared_embeddings"] = sharings[static_cast<int>(c.sharing)];
-  if (c.form == model::Form::marian) out["form"] = "marian";
+  if (c.form != model::Form::fairseq) out["form"] = forms[static_cast<int>(c.form)];
   if (c.activation == model::Activation::swish) out["activation"] = "swish";
   if (c.has_encoder()) out["source_symbols"] = c.source_vocabulary;
   if (c.has_decoder()) out["target_symbols"] = c.target_vocabulary;
