@@ -17,11 +17,30 @@ struct Options {
   std::vector<fs::path> vocabularies, pieces;  // one for both sides, or one each
 };
 
+// A directory of Hugging Face's brings what an archive of Marian's needs to be told.
+void check_usage(const Options& o) {
+  if (fs::is_directory(o.import.weights)) {
+    const bool has_pieces = !o.pieces.empty();
+    if (!o.vocabularies.empty() || has_pieces) {
+      throw CLI::ValidationError(fmt::format("{}: {} is a directory, which brings its own",
+                                             has_pieces ? "--sentencepiece" : "--vocabulary",
+                                             o.import.weights.string()));
+    }
+    return;
+  }
+  if (o.vocabularies.empty()) throw CLI::RequiredError("--vocabulary");
+  if (o.import.source_language.empty()) throw CLI::RequiredError("--source-language");
+  if (o.import.target_language.empty()) throw CLI::RequiredError("--target-language");
+}
+
 void run(Options o) {
+  check_usage(o);
   o.output.check();
   auto& import = o.import;
-  import.source_vocabulary = o.vocabularies.front();
-  import.target_vocabulary = o.vocabularies.back();
+  if (!o.vocabularies.empty()) {
+    import.source_vocabulary = o.vocabularies.front();
+    import.target_vocabulary = o.vocabularies.back();
+  }
   if (!o.pieces.empty()) {
     import.source_pieces = o.pieces.front();
     import.target_pieces = o.pieces.back();
@@ -35,7 +54,9 @@ void run(Options o) {
 void add_import_marian(CLI::App& root) {
   CLI::App* command = add_command(
       root, "import-marian", "Make a model directory of a model that Marian trained",
-      {"# one of OPUS-MT's, as its archive holds it",
+      {"# one of OPUS-MT's, as Hugging Face keeps it",
+       "residual import-marian opus-mt-en-de --output models/opus-en-de",
+       "# ... and as its archive holds it",
        "residual import-marian opus.spm32k-spm32k.transformer-align.model1.npz \\",
        "  --vocabulary opus.spm32k-spm32k.vocab.yml --sentencepiece source.spm target.spm \\",
        "  --source-language en --target-language de --output models/opus-en-de",
@@ -43,15 +64,17 @@ void add_import_marian(CLI::App& root) {
   auto options = std::make_shared<Options>();
   auto& import = options->import;
   const std::string files = "Input and output", text = "Text";
-  command->add_option("weights", import.weights, "the model")
+  command
+      ->add_option("weights", import.weights,
+                   "the model: .npz, or a directory of Hugging Face's (config.json, "
+                   "model.safetensors, vocab.json, source.spm, target.spm)")
       ->required()
-      ->type_name("MODEL.npz")
+      ->type_name("MODEL")
       ->group(files);
   options->output.add_to(*command, "DIR", files);
   command
       ->add_option("--vocabulary", options->vocabularies,
-                   ".yml, .json or .spm; one for both sides, or source and target")
-      ->required()
+                   "of an .npz: .yml, .json or .spm; one for both sides, or source and target")
       ->expected(1, 2)
       ->type_name("FILE")
       ->group(text);
@@ -61,12 +84,12 @@ void add_import_marian(CLI::App& root) {
       ->expected(1, 2)
       ->type_name("FILE")
       ->group(text);
-  command->add_option("--source-language", import.source_language, "of the text, like en")
-      ->required()
+  command
+      ->add_option("--source-language", import.source_language,
+                   "of the text, like en; unless the directory says it")
       ->type_name("LANG")
       ->group(text);
-  command->add_option("--target-language", import.target_language, "of the translations")
-      ->required()
+  command->add_option("--target-language", import.target_language, "of the translations; likewise")
       ->type_name("LANG")
       ->group(text);
   command
@@ -78,9 +101,10 @@ void add_import_marian(CLI::App& root) {
       ->add_flag("--normalize", import.normalize_punctuation,
                  "normalise punctuation before segmentation")
       ->group(text);
-  command->add_option("--max-positions", import.max_positions, "longest sentence, </s> counted")
+  command
+      ->add_option("--max-positions", import.max_positions,
+                   "longest sentence, </s> counted; the directory's own or 1024 unless given")
       ->check(positive())
-      ->capture_default_str()
       ->type_name("N")
       ->group(text);
   command->callback([options] { run(*options); });

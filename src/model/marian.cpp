@@ -45,13 +45,16 @@ void require_in_range(const Config& config, const std::string& name) {
   read_toml(to_toml(config), name, [&](ConfigVisitor& visit) { fields(visit, again); });
 }
 
-Description import_marian(const MarianImport& options, const fs::path& output) {
+Description import_marian(const MarianImport& given, const fs::path& output) {
+  MarianImport options = given;
+  const bool is_hf = fs::is_directory(options.weights);
+  if (is_hf) complete_from_hf(options);
   for (const auto& language : {options.source_language, options.target_language}) {
     check_language(language);
   }
   require(options.source_language != options.target_language,
           "both languages are \"{}\"; their files would have one name", options.source_language);
-  const MarianModel read = read_marian_npz(options);
+  const MarianModel read = is_hf ? read_marian_hf(options) : read_marian_npz(options);
   const Config& config = read.config;
   const text::Vocabulary &source = read.source.vocabulary, &target = read.target.vocabulary;
   const bool joined = source.format() == target.format();
@@ -60,8 +63,10 @@ Description import_marian(const MarianImport& options, const fs::path& output) {
           "both",
           options.source_vocabulary.string(), options.target_vocabulary.string());
 
+  const fs::path from = (options.weights / "").parent_path();  // "dir/" is "dir"
   Description description{
-      .origin = fmt::format("imported from {} (Marian)", options.weights.filename().string()),
+      .origin = fmt::format("imported from {} ({})", from.filename().string(),
+                            is_hf ? "Hugging Face's MarianMT" : "Marian"),
       .directions = {{options.source_language, options.target_language, options.source_tag}},
       .model = config};
   if (!joined) {

@@ -7,7 +7,7 @@
 #include "model/marian.h"
 #include "model/marian_vocabulary.h"
 
-// What an import takes from files.
+// What an import takes from the files of either kind.
 namespace residual::model {
 
 struct MarianModel {
@@ -18,6 +18,10 @@ struct MarianModel {
 
 // The archive that Marian itself writes.
 MarianModel read_marian_npz(const MarianImport& options);
+// Hugging Face's directory. The first takes from it what `options` leaves empty: vocabularies,
+// SentencePiece models, languages; the second REQUIRES that this was done.
+void complete_from_hf(MarianImport& options);
+MarianModel read_marian_hf(const MarianImport& options);
 
 // The logit of symbols that are not to be given: low enough to vanish from any sum.
 inline constexpr float kNeverGiven = -1e8F;

@@ -276,7 +276,7 @@ class Importer {
 MarianModel read_marian_npz(const MarianImport& options) {
   const Npz file = Npz::open(options.weights);
   MarianModel made;
-  Config& config = made.config = config_of(Options(file), options.max_positions);
+  Config& config = made.config = config_of(Options(file), options.max_positions.value_or(1024));
   require_in_range(config, file.name() + ", as our configuration");
   const auto rows = [&](const char* side) {
     const std::string name = file.contains("Wemb") ? "Wemb" : fmt::format("{}_Wemb", side);

@@ -36,10 +36,12 @@ Numbers read_json(const std::string& content, const std::string& name) {
   return numbers;
 }
 
-std::vector<std::string> by_number(const Numbers& numbers, const std::string& name) {
+// All numbers must be below `end`.
+std::vector<std::string> by_number(const Numbers& numbers, const std::string& name,
+                                   int64_t end = 1 << 24) {
   std::vector<std::string> symbols;
   for (const auto& [symbol, number] : numbers) {
-    require(number >= 0 && number < 1 << 24, "{}: \"{}\" has the number {}", name, symbol, number);
+    require(number >= 0 && number < end, "{}: \"{}\" has the number {}", name, symbol, number);
     const auto at = static_cast<size_t>(number);
     if (at >= symbols.size()) symbols.resize(at + 1);
     require(symbols[at].empty(), "{}: \"{}\" and \"{}\" have the number {}", name, symbols[at],
@@ -78,15 +80,10 @@ bool can_be_named(const std::string& symbol) {
          text::find_invalid_utf8(symbol) == std::string::npos;
 }
 
-}  // namespace
-
-MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows) {
-  std::vector<std::string> symbols = read_symbols(path);
-  if (static_cast<int64_t>(symbols.size()) > rows) {
-    log::warn("{}: has {} symbols, the model's matrix {} rows; those without one are left out",
-              path.string(), symbols.size(), rows);
-  }
-  symbols.resize(static_cast<size_t>(rows));
+// Our vocabulary of symbols by Marian's numbers, one for each row.
+MarianVocabulary renumbered(const std::vector<std::string>& symbols, const fs::path& path,
+                            int64_t pad) {
+  const auto rows = static_cast<int64_t>(symbols.size());
   const auto number_of = [&](const char* symbol) {
     const auto at = std::ranges::find(symbols, symbol);
     require(at != symbols.end(),
@@ -95,11 +92,12 @@ MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows) {
     return at - symbols.begin();
   };
   MarianVocabulary made;
+  made.pad = pad;
   made.rows = {number_of("</s>"), number_of("<unk>")};
   made.is_named = {true, true};
   std::string lines;
   for (int64_t row = 0; row < rows; ++row) {
-    if (row == made.rows[0] || row == made.rows[1]) continue;
+    if (row == made.rows[0] || row == made.rows[1] || row == pad) continue;
     const std::string& symbol = symbols[static_cast<size_t>(row)];
     made.rows.push_back(row);
     made.is_named.push_back(can_be_named(symbol));
@@ -109,6 +107,29 @@ MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows) {
   }
   made.vocabulary = text::Vocabulary::parse(lines, "the symbols of " + path.string());
   return made;
+}
+
+}  // namespace
+
+MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows) {
+  std::vector<std::string> symbols = read_symbols(path);
+  if (static_cast<int64_t>(symbols.size()) > rows) {
+    log::warn("{}: has {} symbols, the model's matrix {} rows; those without one are left out",
+              path.string(), symbols.size(), rows);
+  }
+  symbols.resize(static_cast<size_t>(rows));
+  return renumbered(symbols, path, /*pad=*/-1);
+}
+
+MarianVocabulary read_marian_hf_vocabulary(const fs::path& path, int64_t rows) {
+  const std::string name = path.string();
+  const Numbers numbers = read_json(read_file(path), name);
+  const auto pad = numbers.find("<pad>");
+  require(pad != numbers.end(), "{}: has no <pad>", name);
+  require(static_cast<int64_t>(numbers.size()) == rows,
+          "{}: has {} symbols, the model's matrix {} rows; is it the vocabulary of this model?",
+          name, numbers.size(), rows);
+  return renumbered(by_number(numbers, name, rows), path, pad->second);
 }
 
 }  // namespace residual::model

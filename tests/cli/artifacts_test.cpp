@@ -1,4 +1,5 @@
-// import-fairseq, info, verify and average as users meet them, on a model of the authors' code.
+// import-fairseq, info, verify and average as users meet them, on a model of the authors' code; and
+// what import-marian wants.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,6 +43,19 @@ TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
                 "--target-dictionary dict.en.txt --source-language ../x -o n");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.error, HasSubstr("language \"../x\": expected letters"));
+}
+
+TEST(ImportMarian, WantsOfAnArchiveWhatADirectoryBrings) {
+  const std::string marian = "residual import-marian '" RESIDUAL_TEST_DATA "/marian/";
+  const auto missed = test::run(marian + "tiny.npz' -o m");
+  EXPECT_EQ(missed.exit_code, 2);
+  EXPECT_THAT(missed.error, HasSubstr("--vocabulary is required"));
+  for (const std::string option : {"--vocabulary", "--sentencepiece"}) {
+    const auto given = test::run(marian + "opus-mt-en-art' -o m " + option + " x.spm");
+    EXPECT_EQ(given.exit_code, 2);
+    EXPECT_THAT(given.error, AllOf(HasSubstr(option), HasSubstr("which brings its own")));
+  }
+  EXPECT_EQ(test::run(marian + "opus-mt-en-art' -o m").exit_code, 0);
 }
 
 TEST(Info, IsTheSameForPeopleAndPrograms) {
