@@ -49,8 +49,8 @@ void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attent
                       Team* team) {
   const auto rows = static_cast<int64_t>(step.tokens.size());
   hidden_.clear();
+  attention_stride_ = 0;
   if (attention_from_top >= 0) {
-    attention_stride_ = 0;
     for (const auto& sentence : sentences) {
       const int64_t positions = sentence.memories->at(0).positions();
       attention_stride_ = std::max(attention_stride_, positions);
@@ -71,7 +71,7 @@ void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attent
     }
     step.sentences = groups_;
     hidden_.push_back(engines_[m].decode(step, team));
-    if (m > 0) average_attention(m, rows);
+    if (m > 0 && attention_from_top >= 0) average_attention(m, rows);
   }
 }
 
