@@ -28,7 +28,8 @@ struct CrewOptions {
 
 // Threads that translate what is submitted from anywhere. Each works on sentences of its own and
 // takes new ones as others end, so that its batch stays full whatever their lengths, from callers
-// in turn, so that one who wants much does not keep another from getting little; a thread that
+// in turn, so that one who wants much does not keep another from getting little, and those who want
+// little do not keep room from one who waits for much; a thread that
 // works alone is helped by the idle ones with its products. The models are packed when a second
 // sentence comes: the first is answered sooner without.
 class Crew {
@@ -57,10 +58,20 @@ class Crew {
     Request request;
     Done done;
   };
+  struct Caller {
+    uint64_t id;
+    std::deque<Job> jobs;
+    int passed = 0;  // how often others were taken because its next one did not fit
+  };
+
+  static Outcome outcome_of(std::vector<Hypothesis> hypotheses);  // none: it became unwanted
+  Outcome translate_alone(const Request& request) const;
 
   void stop();
   void work();
   void next_caller() { queue_.splice(queue_.end(), queue_, queue_.begin()); }
+  // Of every caller, what comes next and is not wanted any more: `taken` has it to be told.
+  void take_unwanted(std::vector<Job>& taken);
   // Waits if `search` has nothing to do. False: the end has come.
   bool take(const Search& search, std::vector<Job>& taken);
   Team* idle_team() { return busy_ == 1 && team_.size() > 1 ? &team_ : nullptr; }
@@ -71,9 +82,8 @@ class Crew {
   Team team_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  // By caller, the next one first; none is empty.
-  std::list<std::pair<uint64_t, std::deque<Job>>> queue_;
-  int64_t waiting_ = 0;  // jobs in it
+  std::list<Caller> queue_;  // the next one first; none is without jobs
+  int64_t waiting_ = 0;      // jobs in it
   bool stopped_ = false;
   bool has_one_ = false;                // sentence
   std::atomic<bool> has_many_ = false;  // more than one sentence has come
