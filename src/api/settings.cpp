@@ -17,7 +17,8 @@ void fields(ConfigVisitor& visit, Settings& s) {
   constexpr double kMaxThreads = 1024;
   visit.choice("precision", s.translator.precision, {"fp32", "fp16", "int8"},
                "of the matrices; never more than a model was exported with");
-  visit("threads", s.threads, "that translate; 0: one for each core the process may use",
+  visit("threads", s.threads,
+        "that translate and score; 0: one for each core the process may use, as loading always has",
         {.min = 0, .max = kMaxThreads});
   visit("source", s.translator.source, "source language, if the model has several");
   visit("target", s.translator.target, "target language, if the model has several");
@@ -43,6 +44,8 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   }
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
+  require(o.search.attention_layer == 0, "settings: attention_layer has no reader here either");
+  decode::check_sampling(o.search.sampling);
   o.crew.threads = static_cast<int>(settings.threads);
   decode::check(o.search);
   return o;

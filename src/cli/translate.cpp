@@ -155,6 +155,7 @@ void add_output_options(CLI::App& command, Options& o) {
   command
       .add_option("--alignment-layer", o.model.translator.search.attention_layer,
                   "decoder layer whose attention that is, counted from the top")
+      ->needs("--alignments")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "text/vocabulary.h"
@@ -25,9 +27,10 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   const int64_t spare = static_cast<int64_t>(forbidden.size()) + (unk_penalty_ != 0 ? 1 : 0);
   const bool is_roomy = k + spare <= kernels::kMostBest;
   float normaliser = 0;
+  std::vector<float> hidden;  // logits of the forbidden, while they are not to be found
   if (!is_roomy) {
     normaliser = kernels::log_sum_exp(logits, vocabulary_);
-    for (const int32_t token : forbidden) logits[token] = kNever;
+    for (const int32_t token : forbidden) hidden.push_back(std::exchange(logits[token], kNever));
   }
   const auto asked =
       std::min<int64_t>({is_roomy ? k + spare : k + 1, vocabulary_, kernels::kMostBest});
@@ -35,6 +38,7 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   const float sum =
       kernels::best_of_row(logits, vocabulary_, static_cast<int>(asked), best_.data());
   if (is_roomy) normaliser = sum;
+  for (size_t i = hidden.size(); i-- > 0;) logits[forbidden[i]] = hidden[i];
   const auto is_unk = [](const kernels::Scored& s) { return s.index == text::Vocabulary::kUnk; };
   if (unk_penalty_ < 0 && std::ranges::none_of(best_, is_unk)) {  // it may come before others
     best_.push_back({logits[text::Vocabulary::kUnk], text::Vocabulary::kUnk});

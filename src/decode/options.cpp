@@ -37,6 +37,13 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
         {.min = 0});
 }
 
+void check_sampling(const Sampling& s, const Sampling& usual) {
+  const bool is_usual = s.top_k == usual.top_k && s.top_p == usual.top_p &&
+                        s.temperature == usual.temperature && s.seed == usual.seed;
+  require(s.is_on || is_usual,
+          "sampling.top_k, top_p, temperature and seed have an effect with sampling.is_on only");
+}
+
 void check(const SearchOptions& o) {
   static_assert(2 * kWidestBeam + 3 <= kernels::kMostBest);  // 2 candidates each, 3 forbidden ids
   require(o.beam >= 1 && o.beam <= kWidestBeam, "beam must be from 1 to {}, is {}", kWidestBeam,
@@ -60,6 +67,8 @@ void check(const SearchOptions& o) {
           o.sampling.temperature);
   require(o.sampling.top_p > 0 && o.sampling.top_p <= 1, "top_p must be in (0, 1], is {}",
           o.sampling.top_p);
+  require(!o.sampling.is_on || o.stop == Stop::full,
+          "stop: is for beam search; draws end each for itself");
 }
 
 double normalised(const SearchOptions& o, double sum, int64_t length) {

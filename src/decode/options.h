@@ -53,6 +53,8 @@ void fields(ConfigVisitor& visit, SearchOptions& options);
 
 // Fails unless the numbers fit each other.
 void check(const SearchOptions& options);
+// Fails if sampling is off, but any other setting of it is not the usual one.
+void check_sampling(const Sampling& sampling, const Sampling& usual = {});
 
 // The score of `length` tokens, </s> counted, whose log-probabilities have this sum.
 double normalised(const SearchOptions& options, double sum, int64_t length);

@@ -392,7 +392,8 @@ bool Search::has_ended(const Sentence& s) const {
 }
 
 // No descendant of a candidate that lives on can score more than this: its log-probability can
-// only fall, and its length is anything between the present and the longest.
+// only fall, but for rewards of <unk>, and its length is anything between the present and the
+// longest.
 double Search::best_possible(const Sentence& s) const {
   const auto lives = [](const Candidate& c) { return c.choice.token != kEos; };
   const auto best = std::ranges::find_if(candidates_, lives);
@@ -402,7 +403,8 @@ double Search::best_possible(const Sentence& s) const {
   const auto bound = [&](double term, double power) {
     return std::max(term * std::pow(shortest, power), term * std::pow(longest, power));
   };
-  return bound(best->score, -s.options().length_penalty) +
+  const double rewards = std::max(0.0, -s.options().unk_penalty) * (longest - shortest + 1);
+  return bound(best->score + rewards, -s.options().length_penalty) +
          bound(-s.options().word_penalty, 1 - s.options().length_penalty);
 }
 

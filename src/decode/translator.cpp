@@ -50,6 +50,10 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
   return positions;
 }
 
+// Pairs that go through the decoder together, at most; fewer, if they have so many tokens.
+constexpr int64_t kPairs = 32;
+constexpr size_t kPairTokens = 4096;
+
 // Fails at a word that is no text, and would take longer to segment than anybody means to wait.
 void check_words(std::string_view text, const char* what, uint64_t number) {
   constexpr size_t kLongestWord = 100'000;
@@ -206,7 +210,7 @@ class Translator::Writer {
     size_t count = line.parts.empty() ? 1 : static_cast<size_t>(search_.n_best);
     for (const auto& part : line.parts) {
       const auto pieces =
-          symbols(std::span(part).first(part.size() - 1), *tools_.source_vocabulary);
+          symbols(std::span(part).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
       made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
     }
     for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
@@ -216,11 +220,15 @@ class Translator::Writer {
   }
 
  private:
+  // A part is its tag, its pieces, </s>. The tag is ours, and nobody is told of it.
+  size_t tags() const { return tools_.source_tag.empty() ? 0 : 1; }
+  size_t pieces_of(const std::vector<int32_t>& part) const { return part.size() - 1 - tags(); }
+
   // The rank-th hypotheses of all parts, one after the other.
   Output joined(const Line& line, size_t rank) {
     Output all;
     size_t source = 0, source_pieces = 0;
-    for (const auto& part : line.parts) source_pieces += part.size() - 1;
+    for (const auto& part : line.parts) source_pieces += pieces_of(part);
     for (size_t p = 0; p < line.parts.size(); ++p) {
       const Hypothesis& h = line.outcomes[p].hypotheses[rank];
       const size_t pieces = h.tokens.size() - 1;
@@ -230,10 +238,11 @@ class Translator::Writer {
                                    h.log_probabilities.end());
       for (size_t i = 0; i < pieces && !h.attention.empty(); ++i) {
         auto& row = all.attention.emplace_back(source_pieces);
-        std::copy_n(h.attention[i].begin(), line.parts[p].size() - 1, row.begin() + source);
+        const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
+        std::copy_n(from, pieces_of(line.parts[p]), row.begin() + source);
       }
       all.score = h.score;
-      source += line.parts[p].size() - 1;
+      source += pieces_of(line.parts[p]);
       append_text(std::span(h.tokens).first(pieces), all.text);
     }
     if (line.parts.size() > 1) {
@@ -410,33 +419,52 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
   require(sources.size() == targets.size(), "there are {} source lines, but {} target lines",
           sources.size(), targets.size());
   pack();
-  constexpr int64_t kPairs = 32;  // that go through the decoder together
   std::vector<ScoredLine> scored(sources.size());
-  parallel_for(static_cast<int64_t>(sources.size()), kPairs, [&](int64_t begin, int64_t end) {
-    Reader reader(*this, tools_);
-    std::vector<Pair> pairs;
-    for (int64_t i = begin; i < end; ++i) {
-      for (const auto* text : {&sources[i], &targets[i]}) {
-        check_words(*text, "pair", first + static_cast<uint64_t>(i));
+  const auto count = static_cast<int64_t>(sources.size());
+  const int64_t groups = (count + kPairs - 1) / kPairs;
+  const int64_t threads = std::min<int64_t>(groups, crew_.threads());
+  parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t thread = begin; thread < end; ++thread) {
+      for (int64_t group = thread; group < groups; group += threads) {
+        const int64_t at = group * kPairs;
+        const auto size = static_cast<size_t>(std::min(kPairs, count - at));
+        score_group(sources.subspan(at, size), targets.subspan(at, size), first + at,
+                    std::span(scored).subspan(at, size));
       }
-      pairs.push_back({reader.source(sources[i]), reader.target(targets[i])});
-      const auto longest = std::max(pairs.back().source.size(), pairs.back().target.size());
-      require(static_cast<int64_t>(longest) <= max_positions_,
-              "pair {}: has {} tokens on a side, the model takes {}",
-              first + static_cast<uint64_t>(i), longest, max_positions_);
-    }
-    std::vector<Engine> engines;
-    for (const auto& model : models_) engines.emplace_back(model);
-    const auto log_probabilities = decode::score(engines, pairs);
-    for (int64_t i = begin; i < end; ++i) {
-      const auto& target = pairs[i - begin].target;
-      ScoredLine& line = scored[i];
-      line.pieces = symbols(std::span(target).first(target.size() - 1), *tools_.target_vocabulary);
-      line.log_probabilities = log_probabilities[i - begin];
-      line.sum = std::accumulate(line.log_probabilities.begin(), line.log_probabilities.end(), 0.0);
     }
   });
   return scored;
+}
+
+void Translator::score_group(std::span<const std::string> sources,
+                             std::span<const std::string> targets, uint64_t first,
+                             std::span<ScoredLine> scored) const {
+  Reader reader(*this, tools_);
+  std::vector<Engine> engines;
+  for (const auto& model : models_) engines.emplace_back(model);
+  std::vector<Pair> pairs;
+  size_t tokens = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    for (const auto* text : {&sources[i], &targets[i]}) check_words(*text, "pair", first + i);
+    pairs.push_back({reader.source(sources[i]), reader.target(targets[i])});
+    const auto& [source, target] = pairs.back();
+    const auto longest = std::max(source.size(), target.size());
+    require(static_cast<int64_t>(longest) <= max_positions_,
+            "pair {}: has {} tokens on a side, the model takes {}", first + i, longest,
+            max_positions_);
+    tokens += source.size() + target.size();
+    if (tokens < kPairTokens && i + 1 < sources.size()) continue;
+    const auto log_probabilities = decode::score(engines, pairs);
+    for (size_t p = 0; p < pairs.size(); ++p) {
+      ScoredLine& line = scored[i + 1 - pairs.size() + p];
+      const auto& ids = pairs[p].target;
+      line.pieces = symbols(std::span(ids).first(ids.size() - 1), *tools_.target_vocabulary);
+      line.log_probabilities = log_probabilities[p];
+      line.sum = std::accumulate(line.log_probabilities.begin(), line.log_probabilities.end(), 0.0);
+    }
+    pairs.clear();
+    tokens = 0;
+  }
 }
 
 }  // namespace residual::decode

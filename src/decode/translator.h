@@ -59,9 +59,10 @@ struct Output {
   std::vector<std::string> pieces;
   std::vector<int32_t> tokens;           // of the pieces
   std::vector<float> log_probabilities;  // of the pieces, then of </s>
-  // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s>.
+  // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s> and to the
+  // direction's tag.
   std::vector<std::vector<float>> attention;
-  double score = 0;  // of a split line: the mean of its parts' by their lengths
+  double score = 0;  // of a split line: as if it were one
 
   double log_probability() const;  // of all of it
 };
@@ -127,6 +128,8 @@ class Translator {
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
+  void score_group(std::span<const std::string> sources, std::span<const std::string> targets,
+                   uint64_t first, std::span<ScoredLine> scored) const;
 
   TranslatorOptions options_;
   std::atomic<uint64_t> callers_ = 0;

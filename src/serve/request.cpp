@@ -37,6 +37,7 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   require(request.prefixes.size() <= 1 || request.prefixes.size() == request.texts.size(),
           "prefix: there are {} prefixes for {} texts", request.prefixes.size(),
           request.texts.size());
+  decode::check_sampling(request.search.sampling, defaults.sampling);
   decode::check(request.search);
 }
 

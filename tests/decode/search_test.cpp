@@ -306,6 +306,28 @@ TEST(Crew, ReportsAModelThatGivesNoNumbers) {
   }
 }
 
+TEST(Crew, AFailureIsThatOfItsSentenceAlone) {
+  const int32_t bad = 17;  // whoever has this symbol in his source gets no numbers
+  model::Config config = small_config();
+  config.sharing = model::Sharing::target;
+  auto broken = random_model(config);
+  broken.values.at(model::source_embedding(config)).at(bad * config.width) = std::nanf("");
+  auto requests = random_requests(12);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    std::ranges::replace(requests[i].source, bad, 18);
+    if (i == 5) requests[i].source.front() = bad;
+  }
+  Crew crew({broken.weights()}, {}, {.threads = 1});
+  std::atomic<size_t> missing = requests.size();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    crew.submit(requests[i], [&, i](const Crew::Outcome& outcome) {
+      EXPECT_EQ(outcome.error != nullptr, i == 5) << i;
+      if (--missing == 0) missing.notify_all();
+    });
+  }
+  for (size_t left = missing; left > 0; left = missing) missing.wait(left);
+}
+
 TEST(Search, BeginsEveryHypothesisWithThePrefix) {
   auto requests = random_requests(6);
   for (size_t i = 0; i < requests.size(); ++i) requests[i].prefix.assign(i, 10);
@@ -358,17 +380,20 @@ TEST(Search, RepeatsNoNGramAndGivesNoUnkWhenForbidden) {
 
 // There are 50 symbols: one n-gram of one token each, and the search must go on after them.
 TEST(Search, EndsWhereEveryTokenIsForbidden) {
-  for (const bool is_sampling : {false, true}) {
-    const SearchOptions options = {.min_length = 55,
-                                   .max_length_factor = 0,
-                                   .max_length_offset = 60,
-                                   .no_repeat_ngram = 1,
-                                   .sampling = {.is_on = is_sampling}};
-    for (const auto& result : search_with(options, random_requests(3))) {
-      ASSERT_EQ(result.size(), 1U);
-      EXPECT_LE(result[0].tokens.size(), 50U);
-      EXPECT_EQ(result[0].tokens.back(), text::Vocabulary::kEos);
-      EXPECT_TRUE(std::isfinite(result[0].score));
+  for (const int64_t beam : {5, 62}) {
+    for (const bool is_sampling : {false, true}) {
+      const SearchOptions options = {.beam = beam,
+                                     .min_length = 55,
+                                     .max_length_factor = 0,
+                                     .max_length_offset = 60,
+                                     .no_repeat_ngram = 1,
+                                     .sampling = {.is_on = is_sampling}};
+      for (const auto& result : search_with(options, random_requests(3))) {
+        ASSERT_EQ(result.size(), 1U);
+        EXPECT_LE(result[0].tokens.size(), 50U);
+        EXPECT_EQ(result[0].tokens.back(), text::Vocabulary::kEos);
+        EXPECT_TRUE(std::isfinite(result[0].score));
+      }
     }
   }
 }
@@ -493,6 +518,17 @@ TEST(Ensemble, ScoresByTheMeanProbability) {
   }
 }
 
+TEST(Ensemble, GivesAttentionToThoseWhoWantIt) {
+  const std::vector<std::shared_ptr<const Weights>> models = {small_model(1), small_model(2)};
+  const auto with = std::make_shared<const SearchOptions>(SearchOptions{.with_attention = true});
+  Search search(models, {});
+  search_all(search, {{.source = random_sentence(1, 60), .search = with}});
+  const auto requests = random_requests(40);  // more rows, and nobody wants it
+  Search fresh(models, {});
+  const auto got = search_all(search, requests), want = search_all(fresh, requests);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(got[i], want[i])) << i;
+}
+
 TEST(Ensemble, RefusesModelsOfDifferentVocabularies) {
   model::Config other = small_config();
   other.source_vocabulary = other.target_vocabulary = 60;
@@ -507,6 +543,17 @@ TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfALongerSearch) {
   for (size_t i = 0; i < requests.size(); ++i) {
     EXPECT_GE(bound[i][0].score, first[i][0].score);
     if (bound[i][0].score < full[i][0].score) ADD_FAILURE() << i;
+  }
+}
+
+TEST(Stop, WhereNothingBetterCanComeCountsWhatUnkMayBring) {
+  const auto requests = random_requests(100);
+  for (const double penalty : {-4.0, -6.0}) {
+    SearchOptions options = {.beam = 6, .stop = Stop::bound, .unk_penalty = penalty};
+    const auto one = search_with(options, requests);
+    options.n_best = 6;
+    const auto all = search_with(options, requests);
+    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(one[i][0].score, all[i][0].score) << i;
   }
 }
 
@@ -554,6 +601,10 @@ TEST(SearchOptions, ThatDoNotFitAreRefused) {
   EXPECT_THROW(check({.beam = 0}), Error);
   EXPECT_THROW(check({.beam = 2, .n_best = 3}), Error);
   EXPECT_THROW(check({.sampling = {.temperature = 0}}), Error);
+  EXPECT_THROW(check({.stop = Stop::first, .sampling = {.is_on = true}}), Error);
+  EXPECT_THROW(check_sampling({.top_k = 3}), Error);
+  EXPECT_NO_THROW(check_sampling({.top_k = 3}, {.top_k = 3}));
+  EXPECT_NO_THROW(check_sampling({.is_on = true, .top_k = 3}));
   EXPECT_THROW(check({.length_penalty = std::nan("")}), Error);
   EXPECT_THROW(check({.max_length_offset = std::numeric_limits<double>::infinity()}), Error);
   EXPECT_THROW(Search({small_model()}, {.attention_layer = 3}), Error);

@@ -219,6 +219,39 @@ TEST(Translator, ScoresItsOwnTranslationAsItReportedIt) {
   }
 }
 
+TEST(Translator, ScoresPairsAlikeHoweverManyGoTogether) {
+  std::vector<std::string> sources, targets;
+  for (int i = 0; i < 200; ++i) {  // of which some groups have too many tokens
+    sources.push_back(words(i, i < 100 ? 60 : 5));
+    targets.push_back(words(i + 7, i < 100 ? 60 : 5));
+  }
+  const auto translator = word_translator({.crew = {.threads = 2}});
+  const auto all = translator.score(sources, targets);
+  for (const size_t i : {0, 40, 99, 100, 199}) {
+    const auto one =
+        translator.score(std::span(sources).subspan(i, 1), std::span(targets).subspan(i, 1));
+    EXPECT_EQ(all[i].log_probabilities, one[0].log_probabilities) << i;
+    EXPECT_EQ(all[i].pieces, one[0].pieces);
+  }
+}
+
+// The tag that a direction puts before each source is nobody's business.
+TEST(Translator, ShowsSourcesWithoutTheTagOfTheirDirection) {
+  auto tools = word_tools();
+  tools.source_tag = "w9";
+  auto tagged = word_translator({.search = {.with_attention = true}}, tools);
+  auto plain = word_translator({.search = {.with_attention = true}});
+  const auto got = tagged.translate(std::vector<std::string>{"w1 w2 w3"})[0];
+  const auto want = plain.translate(std::vector<std::string>{"w9 w1 w2 w3"})[0];
+  EXPECT_THAT(got.source_pieces, ElementsAre("w1", "w2", "w3"));
+  EXPECT_EQ(got.outputs[0].tokens, want.outputs[0].tokens);
+  ASSERT_THAT(got.outputs[0].attention, SizeIs(want.outputs[0].attention.size()));
+  for (size_t i = 0; i < got.outputs[0].attention.size(); ++i) {
+    const auto& row = want.outputs[0].attention[i];
+    EXPECT_THAT(got.outputs[0].attention[i], testing::ElementsAreArray(row.begin() + 1, row.end()));
+  }
+}
+
 // A model directory from words to words.
 void write_model(const fs::path& path, const test::ModelValues& made) {
   const test::TemporaryDirectory text;

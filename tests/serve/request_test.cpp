@@ -42,13 +42,12 @@ TEST(Request, TakesOneTextOrSeveral) {
 }
 
 TEST(Request, ChangesOnlyWhatItMentionsOfTheSearch) {
-  const auto request = parse_json(
-      R"({"text": "a", "beam": 9, "length_penalty": 0, "sampling": {"top_k": 3}, "stop": "bound"})",
-      {.beam = 2, .word_penalty = 0.5});
+  const auto request =
+      parse_json(R"({"text": "a", "beam": 9, "length_penalty": 0, "stop": "bound"})",
+                 {.beam = 2, .word_penalty = 0.5});
   EXPECT_EQ(request.search.beam, 9);
   EXPECT_EQ(request.search.length_penalty, 0);
   EXPECT_EQ(request.search.word_penalty, 0.5);
-  EXPECT_EQ(request.search.sampling.top_k, 3);
   EXPECT_EQ(request.search.stop, decode::Stop::bound);
 }
 
@@ -70,6 +69,8 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 1e999})"), HasSubstr("too large"));
   EXPECT_THAT(error_of(R"({"text": "a", "n_best": 6})"), HasSubstr("n_best is 6"));
   EXPECT_THAT(error_of(R"({"text": "a", "attention_layer": 1})"), HasSubstr("always 0 here"));
+  EXPECT_THAT(error_of(R"({"text": "a", "sampling": {"top_k": 3}})"),
+              HasSubstr("with sampling.is_on only"));
   EXPECT_THAT(error_of(R"({"text": ["a"], "prefix": ["b", "c"]})"),
               HasSubstr("2 prefixes for 1 texts"));
 }

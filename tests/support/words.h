@@ -18,8 +18,9 @@ inline decode::TextTools word_tools() {
   return tools;
 }
 
-inline decode::Translator word_translator(const decode::TranslatorOptions& options = {}) {
-  return {{random_model(small_config()).weights()}, word_tools(), options};
+inline decode::Translator word_translator(const decode::TranslatorOptions& options = {},
+                                          const decode::TextTools& tools = word_tools()) {
+  return {{random_model(small_config()).weights()}, tools, options};
 }
 
 inline std::string words(int first, int count) {
