@@ -223,7 +223,9 @@ class Server::Http : public httplib::Server {
     if (request.get_header_value_count("Content-Length") + (is_chunked ? 1 : 0) > 1) {
       return {{400, "a request has either one Content-Length or a Transfer-Encoding"}};
     }
-    if (is_chunked && request.get_header_value("Transfer-Encoding") != "chunked") {
+    std::string coding = request.get_header_value("Transfer-Encoding");
+    std::ranges::transform(coding, coding.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (is_chunked && coding != "chunked") {
       return {{501, "Transfer-Encoding: only chunked is known"}};
     }
     const std::string length = request.get_header_value("Content-Length");
@@ -346,7 +348,8 @@ class Server::Http : public httplib::Server {
     }
     if (attention_size(wanted) > kMostAttention) {
       return answer_error(response, 413,
-                          "the attention of so much text is too large; send several");
+                          "the attention of so much text is too large; send several, or leave "
+                          "with_attention out");
     }
     const std::vector<Line> lines = lines_of(wanted);
     const auto stay = waiting_.enter(count);
