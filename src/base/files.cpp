@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -43,6 +44,28 @@ std::string partial_prefix(const fs::path& path) {
 bool is_alive(const std::string& process) {
   const auto id = static_cast<pid_t>(std::strtol(process.c_str(), nullptr, 10));
   return id > 0 && id != ::getpid() && (::kill(id, 0) == 0 || errno == EPERM);
+}
+
+// What "/dev/stdout" or "/dev/fd/63" names: a file that is open already, and is to be written to
+// from where it stands. -1 if the path is none of these.
+int open_descriptor(const fs::path& path) {
+  const std::string name = path.lexically_normal();
+  if (name == "/dev/stdout") return STDOUT_FILENO;
+  if (name == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!name.starts_with(directory)) continue;
+    int number = -1;
+    const char* const end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data() + directory.size(), end, number);
+    if (error == std::errc() && rest == end) return number;
+  }
+  return -1;
+}
+
+bool is_mount_point(const fs::path& directory) {
+  struct stat own = {}, parent = {};
+  return ::stat(directory.c_str(), &own) == 0 && ::stat((directory / "..").c_str(), &parent) == 0 &&
+         own.st_dev != parent.st_dev;
 }
 
 // An open directory that nobody else has locked, or -1. The kernel drops the lock with the process.
@@ -92,8 +115,10 @@ void FileSystem::rename(const fs::path& from, const fs::path& to) {
 void FileSystem::exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail_errno(b, "cannot rename into place");
-  // A file system that cannot swap: there is a moment without b, but never a wrong one.
-  const fs::path aside = a.string() + ".old";
+  // A file system that cannot swap: there is a moment without b, but never a wrong one. Who is
+  // killed then leaves it aside, under a name that nobody removes.
+  const fs::path aside =
+      directory_of(b) / fmt::format(".{}.replaced-{}", b.filename().string(), ::getpid());
   rename(b, aside);
   rename(a, b);
   rename(aside, a);
@@ -117,6 +142,11 @@ void FileSystem::remove(const fs::path& path) noexcept {
 AtomicFile::AtomicFile(fs::path path, FileSystem& system)
     : system_(system), path_(std::move(path)) {
   std::error_code ignored;
+  if (const int open = open_descriptor(path_); open >= 0) {
+    file_ = ::fcntl(open, F_DUPFD_CLOEXEC, 0);
+    if (file_ < 0) fail_errno(path_, "cannot open");
+    return;
+  }
   if (fs::is_symlink(path_, ignored)) path_ = fs::weakly_canonical(path_);
   require(!fs::is_directory(path_, ignored), "{}: is a directory", path_.string());
   if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
@@ -207,35 +237,44 @@ std::string read_file(const fs::path& path) {
 
 AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
                                  FileSystem& system)
-    : system_(system), target_(without_trailing_slash(target)) {
+    : system_(system), target_(without_trailing_slash(target)), replace_(replace), marker_(marker) {
   std::error_code ignored;
   if (fs::is_directory(target_, ignored) && fs::is_symlink(target_)) {
     target_ = fs::canonical(target_);
   }
-  if (fs::exists(fs::symlink_status(target_))) {
-    require(replace, "{}: already exists; give another directory, or --force to replace it",
-            target_.string());
-    require(fs::is_directory(target_) && (fs::is_empty(target_) || fs::exists(target_ / marker)),
-            "{}: holds no {}, so it is not an earlier result and is not replaced", target_.string(),
-            marker);
-  }
+  gives_way();
+  require(target_.filename() != "." && target_.filename() != ".." && !is_mount_point(target_),
+          "{}: cannot be replaced where it is, as it would have to be; give a directory in it",
+          target_.string());
   const fs::path parent = directory_of(target_);
   fs::create_directories(parent);
   const std::string prefix = partial_prefix(target_);
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(prefix)) continue;
-    const int lock = lock_directory(entry.path());
-    require(lock >= 0, "{}: process {} is writing it; wait for it to end, or stop it",
-            target_.string(), name.substr(prefix.size()));
+    const std::string process = name.substr(prefix.size());
+    const int lock = entry.is_directory() ? lock_directory(entry.path()) : -1;
+    require(entry.is_directory() ? lock >= 0 : !is_alive(process),
+            "{}: process {} is writing it; wait for it to end, or stop it", target_.string(),
+            process);
     system_.remove(entry.path());
-    ::close(lock);
+    if (lock >= 0) ::close(lock);
   }
   partial_ = parent / fmt::format("{}{}", prefix, ::getpid());
   std::error_code error;
   fs::create_directory(partial_, error);
   require(!error, "{}: cannot create directory: {}", partial_.string(), error.message());
   lock_ = lock_directory(partial_);
+}
+
+bool AtomicDirectory::gives_way() const {
+  if (!fs::exists(fs::symlink_status(target_))) return false;
+  require(replace_, "{}: already exists; give another directory, or --force to replace it",
+          target_.string());
+  require(fs::is_directory(target_) && (fs::is_empty(target_) || fs::exists(target_ / marker_)),
+          "{}: holds no {}, so it is not an earlier result and is not replaced", target_.string(),
+          marker_);
+  return true;
 }
 
 AtomicDirectory::~AtomicDirectory() {
@@ -260,7 +299,7 @@ void AtomicDirectory::commit() {
     }
   }
   system_.sync_directory(partial_);
-  const bool replaces = fs::exists(target_);
+  const bool replaces = gives_way();  // it may have come into being meanwhile
   if (replaces) {
     system_.exchange(partial_, target_);
   } else {

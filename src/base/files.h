@@ -61,9 +61,9 @@ void replace_file(const fs::path& path, std::string_view content,
 std::string read_file(const fs::path& path);
 
 // A directory that appears whole or not at all: files are written into path() and commit() syncs
-// them and renames it to `target`, which must not exist. With `replace` it may, if it is empty or
-// holds a file called `marker`: then it is an earlier result, and gives way in one step. Without
-// commit() the destructor removes path(). What a killed process left behind is named
+// them and renames it to `target`, which must not exist, then and now. With `replace` it may, if it
+// is empty or holds a file called `marker`: then it is an earlier result, and gives way in one
+// step. Without commit() the destructor removes path(). What a killed process left behind is named
 // ".<target>.partial-<pid>" and is removed by the next one; a lock tells whether its owner lives.
 class AtomicDirectory {
  public:
@@ -77,8 +77,12 @@ class AtomicDirectory {
   void commit();
 
  private:
+  bool gives_way() const;  // what stands at the target; an Error if it must not
+
   FileSystem& system_;
   fs::path target_, partial_;
+  bool replace_;
+  std::string marker_;
   int lock_ = -1;
   bool committed_ = false;
 };

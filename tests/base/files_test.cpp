@@ -182,6 +182,32 @@ TEST(AtomicDirectory, DoesNotReplaceWhatIsNoEarlierResult) {
   EXPECT_EQ(read_file(directory / "file"), "text");
 }
 
+TEST(AtomicDirectory, DoesNotReplaceWhatCameIntoBeingMeanwhile) {
+  const test::TemporaryDirectory directory;
+  for (const bool replace : {false, true}) {
+    AtomicDirectory made(directory / "d", replace, "a");
+    replace_file(made.path() / "a", "new");
+    fs::create_directory(directory / "d");
+    replace_file(directory / "d/thesis", "text");
+    EXPECT_THROW(made.commit(), Error);
+    EXPECT_EQ(read_file(directory / "d/thesis"), "text");
+    fs::remove_all(directory / "d");
+  }
+}
+
+TEST(AtomicDirectory, RefusesAtOnceWhatCannotBeRenamed) {
+  for (const char* where : {".", "/proc"}) {
+    EXPECT_THROW(AtomicDirectory(where, true, "version"), Error) << where;
+  }
+}
+
+TEST(AtomicDirectory, RemovesAFileThatAKilledProcessLeft) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / ".d.partial-999999999", "half");
+  write_directory(directory / "d", false, FileSystem::real());
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
+}
+
 TEST(AtomicDirectory, WhatAKilledProcessLeftIsRemovedByTheNext) {
   const test::TemporaryDirectory directory;
   const pid_t child = ::fork();
@@ -234,6 +260,18 @@ TEST(AtomicFile, FollowsLinksAndWritesIntoWhatIsNoRegularFile) {
   reader.join();
   EXPECT_TRUE(fs::is_fifo(directory / "pipe"));
   EXPECT_THROW(replace_file(directory.path(), "text"), Error);
+}
+
+TEST(AtomicFile, GoesOnWhereAnOpenFileStands) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "log", "before\n");
+  const int file = ::open((directory / "log").c_str(), O_WRONLY | O_APPEND);
+  ASSERT_GE(file, 0);
+  replace_file(fmt::format("/dev/fd/{}", file), "text\n");
+  EXPECT_EQ(::write(file, "after\n", 6), 6);
+  ::close(file);
+  EXPECT_EQ(read_file(directory / "log"), "before\ntext\nafter\n");
+  EXPECT_THROW(replace_file(fmt::format("/proc/self/fd/{}", file), "text"), Error);
 }
 
 TEST(AtomicFile, KeepsThePermissionsOfTheFileItReplaces) {
