@@ -9,7 +9,7 @@
 #include "base/progress.h"
 #include "model/directory.h"
 #include "model/parameters.h"
-#include "model/safetensors.h"
+#include "model/replaceable.h"
 
 namespace residual::cli {
 
@@ -23,7 +23,8 @@ struct ModelOutput {
         ->required()
         ->type_name(type_name)
         ->group(group);
-    command.add_flag("--force", force, "replace an earlier result that is there")->group(group);
+    command.add_flag("--force", force, "replace an earlier result that is there, as a whole")
+        ->group(group);
   }
 
   // Before long work. Devices and pipes are written to.
@@ -31,12 +32,7 @@ struct ModelOutput {
     const bool would_replace = fs::is_regular_file(path) || fs::is_directory(path);
     require(force || !would_replace,
             "{}: already exists; give another path, or --force to replace it", path.string());
-    if (!fs::is_regular_file(path)) return;
-    try {
-      model::SafeTensors::open(path);
-    } catch (const Error&) {
-      fail("{}: already exists and is no model; give another path, or remove it", path.string());
-    }
+    if (would_replace) model::require_replaceable(path);
   }
 };
 

@@ -209,6 +209,8 @@ Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
             "{}: has final norms, so it is pre-ln or resi-dual; give --scheme", file.name());
     c.residual.name = "post-ln";
   }
+  require(options.eta == 0 || c.residual.name == "resi-dual",
+          "--eta: is resi-dual's, {} is a {} model", file.name(), c.residual.name);
   if (c.residual.name == "resi-dual") {
     c.residual.eta = options.eta != 0 ? options.eta : number(file, "eta", 1);
   }

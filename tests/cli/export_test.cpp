@@ -139,11 +139,37 @@ TEST_F(Export, ADirectoryThatIsNoModelIsNotReplaced) {
   output("mkdir @mine && echo precious > @mine/file");
   expect_failure("residual export --model @post-ln -o @mine", 1, "mine: already exists");
   expect_failure("residual export --model @post-ln -o @mine --force", 1,
-                 "holds no model.safetensors");
+                 "file in it is not an earlier result");
   EXPECT_EQ(output("cat @mine/file"), "precious\n");
   expect_failure("residual export --model @post-ln --to bundle -o @mine/file --force", 1,
-                 "already exists and is no model");
+                 "is not an earlier result");
   EXPECT_EQ(output("cat @mine/file"), "precious\n");
+}
+
+TEST_F(Export, NothingOfOthersIsReplacedWithAModel) {
+  const std::string again = "residual export --model @post-ln -o @out --force";
+  output("residual export --model @post-ln -o @out");
+  output("mkdir @out/eval");
+  expect_failure(again, 1, "eval in it is not an earlier result");
+  output("rmdir @out/eval && echo mine > @out/README.md");
+  expect_failure(again, 1, "README.md in it is not an earlier result");
+  output("rm @out/README.md");
+  output(again);
+  // As other programs' models are called.
+  output("mkdir @other && echo weights > @other/model.safetensors && echo {} > @other/config.json");
+  expect_failure("residual export --model @post-ln -o @other --force", 1,
+                 "model.safetensors in it is not an earlier result");
+  expect_failure("residual export --model @post-ln --to bundle -o @other/model.safetensors --force",
+                 1, "is not an earlier result");
+  for (const char* form : {"fairseq", "ctranslate2"}) {
+    const std::string command =
+        std::string("residual export --model @post-ln --force -o @f --to ") + form;
+    output(command);
+    output(command);
+    output("echo mine > @f/notes");
+    expect_failure(command, 1, "notes in it is not an earlier result");
+    output("rm -r @f");
+  }
 }
 
 TEST_F(Export, ABundleIsKnownByItsContent) {
