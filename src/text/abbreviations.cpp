@@ -15,8 +15,12 @@ const toml::table& all() {
 
 }  // namespace
 
+std::string without_region(const std::string& language) {
+  return language.substr(0, language.find_first_of("_@"));
+}
+
 Abbreviations::Abbreviations(const std::string& language) {
-  const auto own = all()[know(language) ? language : "en"];
+  const auto own = all()[know(language) ? without_region(language) : "en"];
   const auto add = [&](const char* key, Stop stop) {
     for (const auto& word : *own[key].as_array()) stops_.emplace(*word.value<std::string>(), stop);
   };
@@ -30,6 +34,8 @@ std::vector<std::string> Abbreviations::languages() {
   return names;
 }
 
-bool Abbreviations::know(const std::string& language) { return all().contains(language); }
+bool Abbreviations::know(const std::string& language) {
+  return all().contains(without_region(language));
+}
 
 }  // namespace residual::text

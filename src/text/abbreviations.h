@@ -7,6 +7,9 @@
 
 namespace residual::text {
 
+// "pt" of "pt_BR", "sr" of "sr@latin": a region goes by its language's rules.
+std::string without_region(const std::string& language);
+
 // Words after which a full stop does not end a sentence, in one language.
 class Abbreviations {
  public:

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "text/abbreviations.h"
 #include "text/characters.h"
 #include "text/normalizer.h"
 #include "text/unicode.h"
@@ -176,13 +177,15 @@ struct Detokenizer::Joiner {
   }
 };
 
-Detokenizer::Detokenizer(const std::string& language)
-    : english_(language == "en"),
-      czech_(language == "cs"),
-      finnish_(language == "fi"),
-      french_(language == "fr"),
-      italian_(language == "it"),
-      korean_(language == "ko") {}
+Detokenizer::Detokenizer(const std::string& code) {
+  const std::string language = without_region(code);
+  english_ = language == "en";
+  czech_ = language == "cs";
+  finnish_ = language == "fi";
+  french_ = language == "fr";
+  italian_ = language == "it";
+  korean_ = language == "ko";
+}
 
 bool Detokenizer::joins_contraction(const Words& words, size_t i) const {
   return english_ && i > 0 && words[i].starts_with('\'') &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "text/abbreviations.h"
 #include "text/characters.h"
 #include "text/unicode.h"
 
@@ -168,7 +169,8 @@ void normalize_no_break_spaces(Rewriter& line) {
 
 }  // namespace
 
-PunctuationNormalizer::PunctuationNormalizer(const std::string& language) {
+PunctuationNormalizer::PunctuationNormalizer(const std::string& code) {
+  const std::string language = without_region(code);
   const bool czech = language == "cs" || language == "cz";
   quotation_ = language == "en" ? Quotation::stops_inside
                : czech          ? Quotation::untouched

@@ -166,12 +166,13 @@ const std::vector<Tokenizer::ApostropheRule>* Tokenizer::apostrophe_rules(
 }
 
 Tokenizer::Tokenizer(const TokenizerOptions& options)
-    : options_(options),
-      abbreviations_(options.language),
-      rules_(apostrophe_rules(options.language)),
-      colon_joins_(options.language == "fi" || options.language == "sv"),
-      middle_dot_joins_(options.language == "ca"),
-      apostrophe_joins_before_lower_case_(options.language == "tdt") {}
+    : options_(options), abbreviations_(options.language) {
+  const std::string language = without_region(options.language);
+  rules_ = apostrophe_rules(language);
+  colon_joins_ = language == "fi" || language == "sv";
+  middle_dot_joins_ = language == "ca";
+  apostrophe_joins_before_lower_case_ = language == "tdt";
+}
 
 void Tokenizer::operator()(std::string_view line, std::string& out) const {
   thread_local Scratch scratch;

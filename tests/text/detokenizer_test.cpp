@@ -33,6 +33,7 @@ TEST(Detokenizer, AttachesPunctuationBracketsAndQuotes) {
 TEST(Detokenizer, ContractionsFollowTheLanguage) {
   EXPECT_EQ(joined("en", "do n &apos;t"), "do n't");
   EXPECT_EQ(joined("fr", "l&apos; eau ?"), "l'eau ?");
+  EXPECT_EQ(joined("fr_CA", "l&apos; eau ?"), "l'eau ?");
   EXPECT_EQ(joined("it", "l&apos; acqua ?"), "l'acqua?");
   EXPECT_EQ(joined("cs", "3 , 14 e - mail je"), "3,14 e-mail je");
   EXPECT_EQ(joined("fi", "EU: Ssa"), "EU:ssa");

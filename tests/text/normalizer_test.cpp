@@ -53,6 +53,7 @@ TEST(PunctuationNormalizer, StopsAndQuotesFollowTheLanguage) {
 TEST(PunctuationNormalizer, ANoBreakSpaceBetweenDigitsBecomesASeparatorOncePerDigit) {
   EXPECT_EQ(normalized("en", "1\u00A0000 2\u00A03\u00A04"), "1.000 2.3\u00A04");
   EXPECT_EQ(normalized("fr", "1\u00A0000"), "1,000");
+  EXPECT_EQ(normalized("de_AT", "1\u00A0000"), "1,000");
 }
 
 TEST(PunctuationNormalizer, CurlyApostrophesServeOneWordOnly) {

@@ -90,6 +90,12 @@ TEST(Tokenizer, WhiteSpaceAloneStaysAndControlsVanish) {
   EXPECT_EQ(tokenized("\x01"), "");
 }
 
+TEST(Tokenizer, ARegionGoesByItsLanguage) {
+  EXPECT_EQ(tokenized_in("pt_BR", "a Sra. Costa"), "a Sra. Costa");
+  EXPECT_EQ(tokenized_in("fr_CA", "l'eau"), "l' eau");
+  EXPECT_EQ(tokenized_in("en@quot", "don't"), "don 't");
+}
+
 TEST(Tokenizer, ALanguageWithoutAbbreviationsUsesTheEnglishOnes) {
   EXPECT_EQ(tokenized_in("xx", "Mr. X's."), "Mr. X ' s .");
 }
