@@ -27,6 +27,7 @@ struct LearnOptions {
 };
 
 void learn(const LearnOptions& o) {
+  text::LineWriter output(o.output);  // a wrong name is told before the work
   text::WordCounts words;
   if (o.dictionary) {
     for (const fs::path& file : o.inputs) {
@@ -43,7 +44,8 @@ void learn(const LearnOptions& o) {
     log::info("{} merges: no further pair of symbols occurs {} times or more", learnt,
               o.bpe.min_frequency);
   }
-  write_result(o.output, text::format_codes(merges));
+  output.write(text::format_codes(merges));
+  output.commit();
 }
 
 void add_learn(CLI::App& bpe) {
@@ -148,6 +150,7 @@ void add_apply(CLI::App& bpe) {
       ->type_name("P")
       ->group("Segmentation");
   command->add_option("--seed", o->bpe.seed, "of --dropout")
+      ->needs("--dropout")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")

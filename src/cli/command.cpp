@@ -79,12 +79,4 @@ std::string installed_recipe(const std::string& path) {
   return use ? installed.string() : path;
 }
 
-void write_result(const fs::path& output, std::string_view content) {
-  if (output == "-") {
-    FileSystem::real().write(STDOUT_FILENO, "standard output", content);
-  } else {
-    replace_file(output, content);
-  }
-}
-
 }  // namespace residual::cli

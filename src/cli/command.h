@@ -41,9 +41,6 @@ void check_typed(const Body& body) {
 CLI::Validator positive();
 CLI::Validator not_negative();
 
-// Puts a whole result into a file, which appears complete, or on standard output ("-").
-void write_result(const fs::path& output, std::string_view content);
-
 // A transformation of an option that names a recipe: one that is not there as given is looked for
 // among what was installed with the program, so that "recipes/debian.toml" works anywhere.
 std::string installed_recipe(const std::string& path);

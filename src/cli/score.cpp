@@ -106,6 +106,13 @@ void check_usage(const Options& options) {
   if (options.bleu.smoothing_value && !has_value) {
     wrong("--smooth-value belongs to --smooth-method floor or add-k");
   }
+  const int64_t order = options.chrf.word_order;
+  if (uses(options, "chrf++") && !uses(options, "chrf") && order != 0 && order != 2) {
+    wrong("--chrf-word-order is chrf's: chrf++ is chrf with 2");
+  }
+  if (options.unk_never_matches && !uses(options, "multi-bleu")) {
+    wrong("--unk-never-matches belongs to --metric multi-bleu");
+  }
   check_typed([&] { make_metrics(options); });
 }
 
@@ -332,7 +339,7 @@ void add_ter_options(CLI::App& command, metrics::TerOptions& options) {
 void add_test_options(CLI::App& command, Options& options) {
   const std::string group = "Confidence and significance";
   const auto add_count = [&](const std::string& name, int64_t& count, const std::string& what) {
-    command.add_option(name, count, what)
+    return command.add_option(name, count, what)
         ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
         ->capture_default_str()
         ->type_name("N")
@@ -340,19 +347,20 @@ void add_test_options(CLI::App& command, Options& options) {
   };
   command.add_flag("--confidence", options.confidence, "95 % interval of one system's score")
       ->group(group);
-  add_count("--confidence-n", options.confidence_samples, "bootstrap samples for it");
+  add_count("--confidence-n", options.confidence_samples, "bootstrap samples for it")
+      ->needs("--confidence");
   CLI::Option* bootstrap =
       command
           .add_flag("--paired-bs", options.paired_bootstrap,
                     "compare systems with the first by paired bootstrap resampling")
           ->group(group);
-  add_count("--paired-bs-n", options.bootstrap_samples, "samples");
+  add_count("--paired-bs-n", options.bootstrap_samples, "samples")->needs("--paired-bs");
   command
       .add_flag("--paired-ar", options.paired_randomisation,
                 "compare systems with the first by approximate randomisation")
       ->excludes(bootstrap)
       ->group(group);
-  add_count("--paired-ar-n", options.randomisation_trials, "trials");
+  add_count("--paired-ar-n", options.randomisation_trials, "trials")->needs("--paired-ar");
   options.seed_option =
       command.add_option("--seed", options.seed, "of the random draws; also from SACREBLEU_SEED")
           ->check(not_negative())

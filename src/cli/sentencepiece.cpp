@@ -90,7 +90,9 @@ void add_train(CLI::App& parent) {
   add_replace_invalid(*command, o->invalid, "Input and output");
   add_training_options(*command, o->training);
   command->callback([o] {
-    write_result(o->output, text::train_sentence_piece(o->inputs, o->invalid, o->training));
+    text::LineWriter output(o->output);  // a wrong name is told before the work
+    output.write(text::train_sentence_piece(o->inputs, o->invalid, o->training));
+    output.commit();
   });
 }
 

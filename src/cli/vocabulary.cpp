@@ -19,11 +19,13 @@ struct Options {
 };
 
 void build(const Options& o) {
+  text::LineWriter output(o.output);  // a wrong name is told before the work
   text::VocabularyBuilder builder;
   builder.merge(text::count_words(o.inputs, o.invalid, text::VocabularyBuilder::count_line));
   const text::Vocabulary vocabulary = builder.finish(o.rules);
   log::info("{} symbols", format_count(static_cast<uint64_t>(vocabulary.size())));
-  write_result(o.output, vocabulary.format());
+  output.write(vocabulary.format());
+  output.commit();
 }
 
 void add_build(CLI::App& parent) {

@@ -62,9 +62,10 @@ void fields(ConfigVisitor& visit, CleanOptions& o) {
   visit("drop_identical", o.drop_identical, "drop pairs whose sides are equal");
   visit.choice("duplicates", o.duplicates, {"keep", "pairs", "sources", "targets"},
                "drop a pair that came before, or one whose source or target came before");
-  visit.choice("overlap", o.overlap, {"keep", "pairs", "sentences"},
-               "drop training pairs that are in the dev or test files, or that share a sentence "
-               "with them");
+  visit.choice(
+      "overlap", o.overlap, {"keep", "pairs", "sentences"},
+      "drop training pairs that are in the dev or test files of the same language pair, or "
+      "that share a sentence with them");
 }
 
 std::string_view reason(Verdict verdict) {

@@ -1,10 +1,12 @@
 #include "data/download.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "base/error.h"
@@ -104,6 +106,25 @@ bool obtain(const RemoteFile& file, const fs::path& path, const DownloadOptions&
   return true;
 }
 
+// While it lives, no other process loads files into the directory.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const fs::path& directory)
+      : file_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (file_ < 0) fail_errno(directory, "cannot open directory");
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    log::info("{}: another process loads files into it; waiting for it", directory.string());
+    while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~DirectoryLock() { ::close(file_); }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int file_;
+};
+
 // True if tar can read it to its end.
 bool is_whole(const fs::path& archive) {
   return run_process({"tar", "--list", "--force-local", "--file=" + archive.string()}).exit_code ==
@@ -144,6 +165,8 @@ std::vector<fs::path> download(const std::vector<RemoteFile>& files,
     require_disk_space(options.directory, needed);
     fs::create_directories(options.directory);
   }
+  std::optional<DirectoryLock> lock;
+  if (!missing.empty()) lock.emplace(options.directory);
   std::string lost;
   for (size_t i = 0; i < files.size(); ++i) {
     if (obtain(files[i], paths[i], options)) continue;
@@ -204,7 +227,9 @@ void extract(const fs::path& archive, const fs::path& directory,
     return matches == Matches::optional && fs::is_empty(directory) && is_whole(archive);
   };
   require(code == 0 || nothing_matched(),
-          "{}: cannot unpack it (tar's exit code is {}); is it whole?", archive.string(), code);
+          "{}: cannot unpack it (tar's exit code is {}); if it is damaged, remove it to load it "
+          "again",
+          archive.string(), code);
 }
 
 }  // namespace residual::data

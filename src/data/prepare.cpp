@@ -128,6 +128,7 @@ class Preparation {
   void note_input(const PairFiles& input) {
     for (const auto& path : input.files()) {
       const MappedFile file(path);
+      require(!file.bytes().empty(), "{}: has no lines", path.string());
       manifest_.inputs.push_back({.file = path.string(),
                                   .bytes = signed_count(file.bytes().size()),
                                   .checksum = to_hex(checksum(file.bytes()))});
@@ -378,6 +379,7 @@ class Preparation {
 
 Manifest prepare(const Recipe& recipe, const PrepareOptions& options) {
   check(recipe);
+  for (const auto& key : void_keys(recipe)) log::warn("{}", key);
   return Preparation(recipe, options).run();
 }
 

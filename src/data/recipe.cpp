@@ -56,11 +56,12 @@ void fields(ConfigVisitor& visit, SubwordOptions& o) {
   visit("merges", o.merges, "bpe: merge operations to learn", {.min = 1});
   visit("min_frequency", o.min_frequency, "bpe: learning stops below this pair frequency",
         {.min = 1});
-  visit("vocabulary_size", o.vocabulary_size, "sentencepiece: pieces to learn", {.min = 4});
+  visit("vocabulary_size", o.vocabulary_size, "sentencepiece: pieces to learn",
+        {.min = 4, .max = 1 << 30});
   visit("character_coverage", o.character_coverage,
-        "sentencepiece: share of the text's characters that get a piece", {.min = 0.9, .max = 1});
-  visit("sentences", o.sentences, "sentencepiece: learn from a sample of so many; 0: from all",
-        {.min = 0});
+        "sentencepiece: share of the text's characters that get a piece", {.min = 0.98, .max = 1});
+  visit("sentences", o.sentences,
+        "sentencepiece: learn from a sample of so many, more than 100; 0: from all", {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, VocabularyOptions& o) {
@@ -124,6 +125,38 @@ void check(const Recipe& o) {
   require(o.clean.max_words >= o.clean.min_words,
           "clean.max_words: {} is less than clean.min_words, {}", o.clean.max_words,
           o.clean.min_words);
+  require(o.subwords.sentences == 0 || o.subwords.sentences > 100,
+          "subwords.sentences: is {}; SentencePiece takes a sample of more than 100, or 0 for all",
+          o.subwords.sentences);
+}
+
+std::vector<std::string> void_keys(const Recipe& o) {
+  const Recipe usual;
+  std::vector<std::string> found;
+  const auto note = [&](bool is_void, const char* key, const char* reason) {
+    if (is_void) found.push_back(fmt::format("{}: has no effect, since {}", key, reason));
+  };
+  const SubwordOptions &s = o.subwords, &u = usual.subwords;
+  const char* const no_bpe = "subwords.kind is not bpe";
+  note(s.kind != SubwordKind::bpe && s.merges != u.merges, "subwords.merges", no_bpe);
+  note(s.kind != SubwordKind::bpe && s.min_frequency != u.min_frequency, "subwords.min_frequency",
+       no_bpe);
+  const bool pieces =
+      s.kind == SubwordKind::sentencepiece_unigram || s.kind == SubwordKind::sentencepiece_bpe;
+  const char* const no_pieces = "subwords.kind is not one of sentencepiece's";
+  note(!pieces && s.vocabulary_size != u.vocabulary_size, "subwords.vocabulary_size", no_pieces);
+  note(!pieces && s.character_coverage != u.character_coverage, "subwords.character_coverage",
+       no_pieces);
+  note(!pieces && s.sentences != u.sentences, "subwords.sentences", no_pieces);
+  const bool untokenized = o.text.tokenizer == TokenizerKind::none;
+  note(untokenized && o.text.aggressive, "text.aggressive", "text.tokenizer is none");
+  note(untokenized && !o.text.escape, "text.escape", "text.tokenizer is none");
+  const bool uncleaned = o.clean.stage == CleanStage::none;
+  const char* const no_stage = "clean.stage is none";
+  note(uncleaned && o.clean.min_words != usual.clean.min_words, "clean.min_words", no_stage);
+  note(uncleaned && o.clean.max_words != usual.clean.max_words, "clean.max_words", no_stage);
+  note(uncleaned && o.clean.max_ratio != usual.clean.max_ratio, "clean.max_ratio", no_stage);
+  return found;
 }
 
 }  // namespace residual::data

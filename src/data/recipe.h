@@ -83,4 +83,7 @@ std::vector<LanguagePair> language_pairs(const Recipe& recipe);
 // Fails unless the keys make sense together.
 void check(const Recipe& recipe);
 
+// Keys that are not as usual, but that others make void: a line for each, with the reason.
+std::vector<std::string> void_keys(const Recipe& recipe);
+
 }  // namespace residual::data

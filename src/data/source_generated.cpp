@@ -139,7 +139,7 @@ class Speaker {
     const size_t i = choose(kVerbs.size());
     const std::string verb(kVerbs[i]);
     const std::string past = verb + (verb.back() == 'e' ? "d" : "ed");
-    const std::string present = plural ? verb : verb + "s";
+    const std::string present = plural ? verb : verb + (verb.ends_with("sh") ? "es" : "s");
     const std::array<std::string, 3> affirmed = {present, past, "will " + verb};
     const std::array<std::string, 3> denied = {(plural ? "do not " : "does not ") + verb,
                                                "did not " + verb, "will not " + verb};

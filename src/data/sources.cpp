@@ -201,6 +201,11 @@ std::vector<FetchedSet::File> fetch(FetchOptions options) {
   const Source& source = find_source(options.source);
   if (options.pairs.empty()) options.pairs = source.pairs;
   require_writable(options.output);
+  const fs::path within = fs::weakly_canonical(options.downloads)
+                              .lexically_relative(fs::weakly_canonical(options.output));
+  require(within.empty() || *within.begin() == "..",
+          "{}: downloads are to outlive {}, so they cannot be in it", options.downloads.string(),
+          options.output.string());
   options.downloads /= source.name;
   FetchedSet set(options);
   source.fetch(options, set);

@@ -166,8 +166,7 @@ std::string explanation(const std::vector<std::string>& systems, const Column& c
       is_bootstrap(column) ? "Paired bootstrap resampling" : "Paired approximate randomisation";
   return fmt::format(
       "{} against {}.\n"
-      "p: how often chance alone gives a difference at least as large, if both systems were "
-      "equally\n"
+      "p: how often chance alone gives a larger difference, if both systems were equally\n"
       "good; * marks p <= 0.05. A star says that the difference would likely be seen again, not\n"
       "that it is large.\n\n",
       test, systems.front());

@@ -1,7 +1,13 @@
 #include "data/download.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -66,6 +72,18 @@ TEST_F(Download, ResumesWhatAnEarlierRunBegan) {
   RemoteFile file = good_;
   file.digest.clear();
   EXPECT_EQ(read_file(load(file)[0]), "CONtent");
+}
+
+TEST_F(Download, TwoProcessesDoNotLoadTheSameFileAtOnce) {
+  fs::create_directories(here_ / "downloads");
+  fs::remove(here_ / "host/path/a.tgz");
+  const int other = ::open((here_ / "downloads").c_str(), O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  auto waiting = std::async(std::launch::async, [&] { return read_file(load(good_)[0]); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  replace_file(here_ / "downloads/a.tgz", "content");
+  ::close(other);
+  EXPECT_EQ(waiting.get(), "content");
 }
 
 TEST_F(Download, AWholePartIsNotLoadedAgain) {

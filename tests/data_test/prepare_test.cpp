@@ -263,6 +263,14 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   EXPECT_THAT(error(), HasSubstr("train.de:2: byte 2"));
   write_pairs("train", "", "");
   EXPECT_THAT(error(), HasSubstr("train.en: has no lines"));
+  write_pairs("train", "a\n", "b\n");
+  write_pairs("more", "", "");
+  recipe_.train = {"train", "more"};
+  EXPECT_THAT(error(), HasSubstr("more.en: has no lines"));
+  recipe_.train = {"train"};
+  recipe_.subwords.sentences = 100;
+  EXPECT_THAT(error(), HasSubstr("subwords.sentences: is 100"));
+  recipe_.subwords.sentences = 0;
   write_pairs("train", "\n", "\n");
   EXPECT_THAT(error(), HasSubstr("none of its pairs is left to train on"));
   write_pairs("train", "a b\n", "a c\n");
@@ -281,6 +289,19 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   EXPECT_THAT(error(), HasSubstr("\"de-en\" is there twice"));
   recipe_.pairs = {"../x-de"};
   EXPECT_THAT(error(), HasSubstr("is not a pair of languages"));
+}
+
+TEST(VoidKeys, AreThoseThatOthersTurnOff) {
+  EXPECT_TRUE(void_keys({}).empty());
+  Recipe recipe;
+  recipe.subwords.kind = SubwordKind::sentencepiece_bpe;
+  recipe.subwords.merges = 32'000;
+  recipe.subwords.vocabulary_size = 32'000;
+  recipe.clean.stage = CleanStage::none;
+  recipe.clean.max_words = 3;
+  EXPECT_THAT(void_keys(recipe),
+              testing::ElementsAre("subwords.merges: has no effect, since subwords.kind is not bpe",
+                                   "clean.max_words: has no effect, since clean.stage is none"));
 }
 
 TEST_F(Prepare, AnOutputThatExistsOrCannotBeIsNamed) {
