@@ -66,7 +66,13 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
       ->group(group);
   command.add_flag("--at-initialisation", o.at_initialisation, "as it was before training")
       ->group(group);
-  add_seed(command, o.seed, group);
+  command
+      .add_option("--seed", o.seed,
+                  "of everything that is random (default: 1, but train.seed of a run or recipe for "
+                  "its first weights)")
+      ->check(not_negative())
+      ->type_name("N")
+      ->group(group);
 }
 
 void add_text_options(CLI::App& command, probe::ModelOptions& o) {

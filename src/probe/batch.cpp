@@ -42,7 +42,7 @@ data::Batch pair_up(Ids source, Ids target) {
 data::Batch random_pairs(const model::Config& config, const ModelOptions& options) {
   const auto longest = std::min<uint64_t>(kLongest, static_cast<uint64_t>(config.max_positions));
   const auto shortest = std::min(kShortest, longest);
-  const auto seed = static_cast<uint64_t>(options.seed);
+  const auto seed = static_cast<uint64_t>(options.seed.value_or(1));
   const Random lengths(seed, 0);
   Ids source, target;
   for (uint64_t s = 0;; ++s) {
@@ -168,7 +168,7 @@ std::pair<data::Batch, std::string> pairs_for(const Subject& subject, const Mode
 
 ProbeBatch make_batch(const Subject& subject, const ModelOptions& options) {
   const auto [pairs, origin] = pairs_for(subject, options);
-  const nn::Pass pass{.seed = static_cast<uint64_t>(options.seed)};
+  const nn::Pass pass{.seed = static_cast<uint64_t>(options.seed.value_or(1))};
   ProbeBatch made{train::model_batch(subject.config, pairs, pass, at::kCPU), {}};
   made.origin = fmt::format("{} sentences, {} tokens to predict, {}", pairs.size(),
                             made.batch.predictions(), origin);

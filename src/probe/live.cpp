@@ -11,6 +11,7 @@
 #include "train/corpora.h"
 #include "train/learner.h"
 #include "train/run_log.h"
+#include "train/shards.h"
 
 namespace residual::probe {
 namespace {
@@ -31,12 +32,14 @@ Thirds thirds(const std::vector<double>& values) {
   return {mean(values.begin()), mean(values.end() - static_cast<std::ptrdiff_t>(third))};
 }
 
-nn::Batch live_batch(train::TrainConfig config) {
-  config.batch.max_tokens =
-      std::max<int64_t>(1, std::min(LiveProbe::kLiveTokens, config.batch.max_tokens / 16));
+// Some sentences of the dev corpora, or of the first batch if there are none.
+nn::Batch live_batch(const train::TrainConfig& config) {
   const train::Corpora corpora(config);
   const auto dev = corpora.dev_batches(config);
-  const data::Batch pairs = dev.empty() ? corpora.batcher(config).next() : dev.front();
+  const data::Batch all = dev.empty() ? corpora.batcher(config).next() : dev.front();
+  const int64_t limit =
+      std::clamp<int64_t>(config.batch.max_tokens / 16, 1, LiveProbe::kLiveTokens);
+  const data::Batch pairs = train::shards(all, train::shard_count(all, 1, limit)).front();
   return train::model_batch(config, pairs, {}, train::device_of(config.train.device));
 }
 

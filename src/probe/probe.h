@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct ModelOptions {
   int64_t layers = 0;                 // of each stack; 0: as configured
   std::vector<std::string> settings;  // "model.width=128": keys of a training recipe
   bool at_initialisation = false;     // not as trained
-  int64_t seed = 1;                   // of weights and random tokens
+  std::optional<int64_t> seed;        // of first weights, else train.seed; of random tokens, else 1
 
   // The text: raw lines, a prepared corpus, or neither: what the run was validated on, or else
   // random tokens.

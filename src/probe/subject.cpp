@@ -178,7 +178,7 @@ void find_text(Subject& subject, const ModelOptions& options) {
 void finish(Subject& subject, const ModelOptions& options) {
   subject.initial = !subject.load;
   if (subject.initial) {
-    const auto seed = static_cast<uint64_t>(options.seed);
+    const auto seed = static_cast<uint64_t>(options.seed.value_or(subject.config.train.seed));
     subject.origin = fmt::format("at initialisation, seed {}", seed);
     subject.load = [seed](nn::Parameters& parameters) { parameters.initialise(seed); };
   }
