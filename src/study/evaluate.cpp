@@ -35,6 +35,23 @@ void read_texts(TestSet& test, const fs::path& source, const fs::path& reference
           source.string(), test.sources.size(), reference.string(), test.references.size());
 }
 
+// That models learn a test's direction from.
+const data::PreparedCorpus& training_corpus(const data::Manifest& manifest, const TestPlan& test,
+                                            const fs::path& directory) {
+  std::vector<std::string> directions;
+  const data::PreparedCorpus* found = nullptr;
+  for (const auto& corpus : manifest.corpora) {
+    if (corpus.split != "train") continue;
+    directions.push_back(corpus.source + "-" + corpus.target);
+    if (test.direction.empty() || test.direction == directions.back()) found = &corpus;
+  }
+  require(found != nullptr && (directions.size() == 1 || !test.direction.empty()),
+          "evaluate.tests.direction: {} is {}, expected one of {}, which {} has", test.name,
+          test.direction.empty() ? "without any" : test.direction, fmt::join(directions, ", "),
+          directory.string());
+  return *found;
+}
+
 // The directory of the weights that the plan chooses.
 fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
   switch (plan.model) {
@@ -76,9 +93,12 @@ std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
     read_texts(tests.back(), directory / corpus.source_text, directory / corpus.target_text);
   }
   for (const auto& test : evaluate.tests) {
-    tests.push_back({.name = test.name, .length_penalty = test.length_penalty});
-    choose_words(tests.back(), evaluate.tokenizer,
-                 text::Segmenter::load(directory, manifest.corpora[0].target));
+    const data::PreparedCorpus& corpus = training_corpus(manifest, test, directory);
+    tests.push_back({.name = test.name,
+                     .source = corpus.source,
+                     .target = corpus.target,
+                     .length_penalty = test.length_penalty});
+    choose_words(tests.back(), evaluate.tokenizer, text::Segmenter::load(directory, corpus.target));
     read_texts(tests.back(), test.source, test.reference);
   }
   require(!tests.empty(), "{}: has no test corpus, and {} names no [[evaluate.tests]]",

@@ -34,8 +34,8 @@ const Finding* baseline_of(const Findings& all, const Cell& cell) {
   for (const auto& other : all.cells) {
     const Cell& c = other.work.cell;
     if (all.plan.schemes[c.scheme].name == all.plan.baseline && c.depth == cell.depth &&
-        c.schedule == cell.schedule && c.seed == cell.seed && c.name != cell.name) {
-      return &other;
+        c.schedule == cell.schedule && c.seed == cell.seed) {
+      return c.name == cell.name ? nullptr : &other;  // the first variant is the baseline
     }
   }
   return nullptr;
@@ -108,7 +108,9 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
       ++summary.failed;
       continue;
     }
-    scores.push_back(score_of(*finding.result, test));
+    const double score = score_of(*finding.result, test);
+    if (std::isnan(score)) continue;
+    scores.push_back(score);
     if (finding.p_value) {
       summary.p_value = std::max(summary.p_value.value_or(0), *finding.p_value);
       is_better |= finding.gain > 0;
@@ -116,6 +118,7 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
     }
   }
   if (is_better && is_worse) summary.p_value = 1;
+  summary.scored = static_cast<int>(scores.size());
   const auto n = static_cast<double>(scores.size());
   if (scores.empty()) return summary;
   summary.mean = std::accumulate(scores.begin(), scores.end(), 0.0) / n;
@@ -126,10 +129,10 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
 }
 
 std::string text_of(const Summary& s) {
-  if (s.done == 0) return "–";
-  if (s.failed == s.done) return "Fail";
+  if (s.done > 0 && s.failed == s.done) return "Fail";
+  if (s.scored == 0) return "–";
   std::string text = fmt::format("{:.2f}", s.mean);
-  if (s.done - s.failed > 1) text += fmt::format(" ± {:.2f}", s.deviation);
+  if (s.scored > 1) text += fmt::format(" ± {:.2f}", s.deviation);
   if (s.p_value && *s.p_value < kSignificant) text += "*";
   if (s.failed > 0) text += fmt::format(" ({} of {} failed)", s.failed, s.done);
   return text;

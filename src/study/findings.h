@@ -35,6 +35,7 @@ struct Place {
 };
 struct Summary {
   int done = 0, failed = 0;       // seeds
+  int scored = 0;                 // that converged and have such a test set
   double mean = 0;                // BLEU of those that converged
   double deviation = 0;           // its sample standard deviation; 0 for one
   std::optional<double> p_value;  // the largest over seeds; 1 if they contradict each other

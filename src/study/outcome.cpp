@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "data/corpus.h"
 #include "data/prepared.h"
+#include "model/directory.h"
 
 namespace residual::study {
 namespace {
@@ -60,6 +62,18 @@ ProbeLine probe_line(const json& object) {
   return line;
 }
 
+// Whether a run left nonfinite-<update> behind, and has not got past that update since.
+bool stopped_at_nonfinite(const fs::path& run, int64_t updates) {
+  const std::string prefix = "nonfinite-";
+  if (!fs::is_directory(run)) return false;
+  for (const auto& item : fs::directory_iterator(run)) {
+    const std::string name = item.path().filename();
+    if (!name.starts_with(prefix)) continue;
+    if (std::strtoll(name.c_str() + prefix.size(), nullptr, 10) > updates) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Record read_record(const fs::path& run) {
@@ -76,10 +90,11 @@ Record read_record(const fs::path& run) {
   });
   each_line(run / "speed.jsonl",
             [&](const json& object) { record.seconds += object.value("seconds", 0.0); });
-  if (fs::is_directory(run)) {
-    for (const auto& item : fs::directory_iterator(run)) {
-      record.nonfinite |= item.path().filename().string().starts_with("nonfinite-");
-    }
+  record.nonfinite = stopped_at_nonfinite(run, record.updates);
+  if (fs::exists(run / "best" / model::kConfigFile)) {
+    model::Description best;
+    read_config(run / "best" / model::kConfigFile, best);
+    record.best = best.update;
   }
   return record;
 }
@@ -111,11 +126,9 @@ double unigram_entropy(const fs::path& directory) {
 Verdict judge(const Record& record, Choice model, double unigram) {
   Verdict verdict{.dev_nll = std::numeric_limits<double>::quiet_NaN()};
   const auto& dev = record.dev.y;
-  if (!dev.empty()) {
-    verdict.dev_nll = dev.back();
-    if (model == Choice::best) {
-      for (const double nll : dev) verdict.dev_nll = std::fmin(verdict.dev_nll, nll);
-    }
+  if (!dev.empty()) verdict.dev_nll = dev.back();
+  for (size_t i = 0; i < dev.size() && model == Choice::best; ++i) {
+    if (record.dev.x[i] == static_cast<double>(record.best)) verdict.dev_nll = dev[i];
   }
   if (record.nonfinite) {
     verdict.reason = fmt::format("not finite after update {}", record.updates);

@@ -25,6 +25,7 @@ struct Record {
   int64_t updates = 0;     // the latest that is recorded
   double seconds = 0;      // of training, all sessions
   bool nonfinite = false;  // it stopped at a number that is not finite
+  int64_t best = -1;       // update of the best model; -1: there is none
 };
 Record read_record(const fs::path& run);
 
@@ -38,7 +39,7 @@ double unigram_entropy(const fs::path& corpus);
 struct Verdict {
   bool converged = false;
   std::string reason;  // if not: for people
-  double dev_nll = 0;  // of the model that is scored; NaN: not known
+  double dev_nll = 0;  // of the model that is scored, of a mean's last; NaN: not known
 };
 Verdict judge(const Record& record, Choice model, double unigram);
 

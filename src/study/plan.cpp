@@ -32,6 +32,7 @@ void fields(ConfigVisitor& visit, TestPlan& t) {
   visit("name", t.name, "title of its column; tables 6 and 7 know 2010 to 2016");
   visit("source", t.source, "raw text, one sentence per line");
   visit("reference", t.reference, "its translation, line by line");
+  visit("direction", t.direction, "such as en-de; may be left out if the corpus has one alone");
   visit("length_penalty", t.length_penalty, "for this text", {.min = -100, .max = 100});
 }
 
@@ -204,6 +205,12 @@ void complete(const Plan& plan, Cell& cell) {
           plan.file.string(), cell.name, plan.evaluate.average_epochs, c.checkpoint.keep_epochs);
 }
 
+void require_one_corpus(const Plan& plan, const Cell& a, const Cell& b) {
+  require(a.config.data.prepared == b.config.data.prepared,
+          "{}: {} trains on {}, {} on {}; a study compares models of one corpus",
+          plan.file.string(), a.name, a.config.data.prepared, b.name, b.config.data.prepared);
+}
+
 }  // namespace
 
 Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change) {
@@ -228,6 +235,7 @@ std::vector<Cell> expand(const Plan& plan) {
           complete(plan, cells.back());
           require(names.insert(cells.back().name).second, "{}: two cells would be called {}",
                   plan.file.string(), cells.back().name);
+          require_one_corpus(plan, cells.front(), cells.back());
         }
       }
     }

@@ -31,6 +31,7 @@ struct SchedulePlan {
 // Raw text to be scored besides, or instead of, the corpus's own test sets.
 struct TestPlan {
   std::string name, source, reference;  // a column's title, two files
+  std::string direction;                // "en-de"; empty: the corpus's only one
   double length_penalty = 1;
 };
 

@@ -38,30 +38,38 @@ size_t schedule_place(const Plan& plan, const std::string& name) {
   return name.empty() ? 0 : place_of(plan.schedules, name, &SchedulePlan::name);
 }
 
-std::string ours(const Findings& all, const PaperRow& row, int64_t layers,
-                 const std::string& test) {
-  const Place place{.scheme = place_of(all.plan.schemes, row.scheme, &SchemePlan::name),
+// A row of the paper's, or of the same form, and the scheme of the plan that it shows.
+struct Row {
+  PaperRow paper;
+  size_t scheme;
+};
+
+std::string ours(const Findings& all, const Row& row, int64_t layers, const std::string& test) {
+  const Place place{.scheme = row.scheme,
                     .depth = depth_place(all.plan, layers),
-                    .schedule = schedule_place(all.plan, row.schedule)};
+                    .schedule = schedule_place(all.plan, row.paper.schedule)};
   const bool trained = place.scheme != kNone && place.depth != kNone && place.schedule != kNone;
   return trained ? text_of(summarise(all, place, test)) : kNothing;
 }
 
-// Rows for the plan's schemes that the paper's table does not have, without its numbers.
-std::vector<PaperRow> with_other_schemes(const PaperTable& table, const Plan& plan) {
-  std::vector<PaperRow> rows = table.rows;
+// The paper's rows, each with the first of the plan's schemes that has its name; then rows of the
+// other schemes and variants, without numbers of the paper.
+std::vector<Row> rows_of(const PaperTable& table, const Plan& plan) {
+  std::vector<Row> rows;
   std::vector<std::string> schedules;
   for (const auto& row : table.rows) {
+    rows.push_back({row, place_of(plan.schemes, row.scheme, &SchemePlan::name)});
     if (std::ranges::count(schedules, row.schedule) == 0) schedules.push_back(row.schedule);
   }
-  for (const auto& scheme : plan.schemes) {
-    if (place_of(table.rows, scheme.name, &PaperRow::scheme) != kNone) continue;
+  for (size_t place = 0; place < plan.schemes.size(); ++place) {
+    const SchemePlan& scheme = plan.schemes[place];
+    if (std::ranges::count(rows, place, &Row::scheme) > 0) continue;
     for (const auto& schedule : schedules) {
       PaperRow row{.head = {label_of(scheme)}, .scheme = scheme.name, .schedule = schedule};
       if (table.head.size() > 1) row.head.push_back(schedule);
       row.head.resize(table.head.size());
       row.values.resize(table.columns.size());
-      rows.push_back(std::move(row));
+      rows.push_back({std::move(row), place});
     }
   }
   return rows;
@@ -105,11 +113,12 @@ TextTable paper_table(const PaperTable& table, const Findings& all) {
     out.columns.push_back(column.title + ", here");
   }
   for (const int64_t layers : extra) out.columns.push_back(depth_name(layers) + ", here");
-  for (const auto& row : with_other_schemes(table, all.plan)) {
+  for (const auto& row : rows_of(table, all.plan)) {
     std::vector<TextCell> cells;
-    for (const auto& text : row.head) cells.push_back({text});
+    for (const auto& text : row.paper.head) cells.push_back({text});
     for (size_t c = 0; c < table.columns.size(); ++c) {
-      cells.push_back({row.values[c].empty() ? kNothing : row.values[c]});
+      const std::string& value = row.paper.values[c];
+      cells.push_back({value.empty() ? kNothing : value});
       cells.push_back({ours(all, row, table.columns[c].layers, table.columns[c].test)});
     }
     for (const int64_t layers : extra) cells.push_back({ours(all, row, layers, "")});

@@ -26,7 +26,7 @@ std::string difference(const Cell& cell, const fs::path& run) {
   train::TrainConfig before;
   read_config(run / train::kRunConfig, before);
   std::string lines;
-  for (const auto& d : train::differences(before, cell.config)) {
+  for (const auto& d : train::differences(before, cell.config, /*same_length=*/true)) {
     lines += fmt::format("\n  {}: {}: was {}, now {}", run.string(), d.key, d.before, d.now);
   }
   return lines;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "data/prepare.h"
@@ -42,6 +43,17 @@ TEST(TestSets, AreScoredByTheCorpusOwnWordsIfThePlanSaysSo) {
 
   plan.evaluate.tokenizer = "13a";
   EXPECT_THAT(load_tests(plan, directory / "prepared").at(0).references, ElementsAre("That's it."));
+
+  plan.evaluate.tests = {{.name = "own",
+                          .source = (directory / "train.de").string(),
+                          .reference = (directory / "train.en").string(),
+                          .direction = "en-de"}};
+  EXPECT_THAT([&] { load_tests(plan, directory / "prepared"); },
+              testing::ThrowsMessage<Error>(HasSubstr("own is en-de, expected one of de-en")));
+  for (const char* direction : {"", "de-en"}) {
+    plan.evaluate.tests[0].direction = direction;
+    EXPECT_EQ(load_tests(plan, directory / "prepared").at(0).target, "en");
+  }
 }
 
 }  // namespace

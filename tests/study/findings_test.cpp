@@ -64,8 +64,16 @@ TEST(Summary, SaysHowManySeedsFailed) {
   EXPECT_EQ(text_of(summarise(all, {0, 0, 0})), "33.00 ± 1.41 (1 of 3 failed)");
   EXPECT_EQ(text_of(summarise(all, {0, 1, 0})), "Fail");
   EXPECT_EQ(text_of(summarise(all, {1, 1, 0})), "–");
-  EXPECT_EQ(text_of({.done = 1, .mean = 35.374, .p_value = 0.01}), "35.37*");
-  EXPECT_EQ(text_of({.done = 1, .mean = 35.374, .p_value = 0.2}), "35.37");
+  EXPECT_EQ(text_of({.done = 1, .scored = 1, .mean = 35.374, .p_value = 0.01}), "35.37*");
+  EXPECT_EQ(text_of({.done = 1, .scored = 1, .mean = 35.374, .p_value = 0.2}), "35.37");
+}
+
+TEST(Summary, OfATestSetThatWasNotScoredIsNothing) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  for (auto& finding : all.cells) finding.p_value = 0.01;
+  EXPECT_EQ(text_of(summarise(all, {1, 0, 0}, "2014")), "–");
+  EXPECT_FALSE(summarise(all, {1, 0, 0}, "2014").p_value);
 }
 
 std::vector<std::string> texts(const std::vector<probe::TextCell>& row) {
@@ -92,6 +100,16 @@ TEST(Tables, HaveTheStudysOwnDepthsAndSchemesBehindThePapers) {
   EXPECT_EQ(table.columns.back(), "E12D12, here");
   const auto opus = paper_table(*find_table(4), example(tiny));  // without Post-LN
   EXPECT_EQ(opus.rows.back().at(0).text, "post-ln");
+}
+
+TEST(Tables, HaveARowForEveryVariant) {
+  const TinyPlan tiny;
+  const auto plan = tiny.load("depths = 6\ntables = 2\n",
+                              "[[schemes]]\nname = \"admin\"\n"
+                              "[[schemes]]\nname = \"admin\"\nvariant = \"log\"\n");
+  const auto table = paper_table(*find_table(2), {.plan = plan, .output = tiny.output()});
+  EXPECT_EQ(table.rows.back().at(0).text, "admin, log");
+  EXPECT_EQ(table.rows.size(), find_table(2)->rows.size() + 1);
 }
 
 TEST(Tables, AverageColumnOfWmtIsTheMeanOfItsYears) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "model/directory.h"
 #include "train/tiny.h"
 
 namespace residual::study {
@@ -32,8 +33,10 @@ TEST(Convergence, IsBeingBetterThanWordFrequencies) {
 TEST(Convergence, IsThatOfTheModelWhichIsScored) {
   EXPECT_FALSE(judge(validated({5, 12}), Choice::last, 8).converged);
   EXPECT_FALSE(judge(validated({5, 12}), Choice::average, 8).converged);
-  EXPECT_TRUE(judge(validated({5, 12}), Choice::best, 8).converged);
-  EXPECT_EQ(judge(validated({5, 12}), Choice::best, 8).dev_nll, 5);
+  Record record = validated({5, 6, 12});
+  record.best = 1;  // by BLEU
+  EXPECT_TRUE(judge(record, Choice::best, 8).converged);
+  EXPECT_EQ(judge(record, Choice::best, 8).dev_nll, 6);
 }
 
 TEST(Convergence, NeedsFiniteNumbersAndAValidation) {
@@ -43,7 +46,9 @@ TEST(Convergence, NeedsFiniteNumbersAndAValidation) {
   EXPECT_THAT(judge(record, Choice::last, 8).reason, HasSubstr("not finite after update 12"));
   EXPECT_FALSE(judge(validated({}), Choice::best, 8).converged);
   EXPECT_FALSE(judge(validated({5, NAN}), Choice::last, 8).converged);
-  EXPECT_TRUE(judge(validated({NAN, 5}), Choice::best, 8).converged);
+  record = validated({NAN, 5});
+  record.best = 1;
+  EXPECT_TRUE(judge(record, Choice::best, 8).converged);
 }
 
 TEST(Convergence, WordFrequenciesAreThoseOfTheDevTargetsWithTheirEnds) {
@@ -82,9 +87,17 @@ TEST(Record, IsWhatTheRunWroteDown) {
   EXPECT_THAT(record.probes.at(0).gradients.at(0), ElementsAre(1, 2));
   EXPECT_EQ(record.updates, 20);
   EXPECT_EQ(record.seconds, 3.5);
+  EXPECT_EQ(record.best, -1);
   EXPECT_FALSE(record.nonfinite);
+  fs::create_directory(run / "nonfinite-000000020");  // that it went on from
+  EXPECT_FALSE(read_record(run.path()).nonfinite);
   fs::create_directory(run / "nonfinite-000000021");
   EXPECT_TRUE(read_record(run.path()).nonfinite);
+  model::Description best;
+  best.update = 10;
+  fs::create_directory(run / "best");
+  replace_file(run / "best" / model::kConfigFile, to_toml(best));
+  EXPECT_EQ(read_record(run.path()).best, 10);
 }
 
 TEST(Record, OfARunThatHasNotBegunIsEmpty) { EXPECT_EQ(read_record("nowhere").updates, 0); }

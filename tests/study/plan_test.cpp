@@ -125,6 +125,8 @@ TEST(Plan, MistakesAreNamed) {
               HasSubstr("validates never"));
   EXPECT_THAT(complaint("depths = 1\nevaluate.model = \"average\"\n", kTwoSchemes),
               HasSubstr("the mean of 10 epochs is to be scored, but checkpoint.keep_epochs is"));
+  EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) + "set = \"data.prepared=x\"\n"),
+              HasSubstr("a study compares models of one corpus"));
   EXPECT_THAT(complaint("depths = 1\nset = \"schedule.peek=1\"\n", kTwoSchemes),
               HasSubstr("did you mean \"peak\""));
 }

@@ -139,6 +139,7 @@ TEST_F(Studied, RefusesRunsOfAnotherConfiguration) {
   trainer(kNonfinite);
   Cell cell = look()[0].cell;
   cell.config.schedule.peak = 0.25;
+  cell.config.train.max_updates += 1;
   const fs::path directory = run_directory(options_.output, cell);
   fs::create_directories(directory);
   replace_file(directory / train::kRunConfig, to_toml(train::resolve(cell.config)));
@@ -147,6 +148,7 @@ TEST_F(Studied, RefusesRunsOfAnotherConfiguration) {
     FAIL() << "taken for the same";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("schedule.peak: was 0.25, now 0.005"));
+    EXPECT_THAT(error.what(), HasSubstr("train.max_updates: was 61, now 60"));
   }
 }
 
