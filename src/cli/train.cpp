@@ -50,6 +50,11 @@ void run(const TrainCommand& command, const std::function<void(const TrainComman
   if (command.explain) {
     fmt::print("{}", explain_config(config));
   } else {
+    if (command.resume) {
+      train::TrainConfig before;
+      read_config(fs::path(command.output) / train::kRunConfig, before);
+      train::require_same_run(command.output, before, config);
+    }
     print_check(config, command.distributed ? train::place_from_environment().size : 1);
   }
 }

@@ -110,6 +110,7 @@ bool has_vocabularies_of(const model::Directory& a, const model::Directory& b) {
 model::Description description_of(const std::vector<Input>& inputs) {
   const auto first = model::Directory::open(inputs[0].directory);
   model::Description description = first.description();
+  description.update = 0;
   std::vector<std::string> updates;
   for (const auto& input : inputs) {
     const auto other = model::Directory::open(input.directory);

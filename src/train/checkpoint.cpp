@@ -169,8 +169,10 @@ std::optional<Checkpoint> CheckpointStore::newest() const {
   return std::nullopt;
 }
 
-void CheckpointStore::prune(int64_t keep_last, const std::set<int64_t>& keep) const {
+void CheckpointStore::prune(int64_t newest, int64_t keep_last,
+                            const std::set<int64_t>& keep) const {
   auto all = list();
+  all.erase(all.upper_bound(newest), all.end());
   for (int64_t kept = 0; kept < keep_last && !all.empty(); ++kept) all.erase(std::prev(all.end()));
   for (const auto& [update, path] : all) {
     if (!keep.contains(update)) system_.remove(path);

@@ -51,8 +51,9 @@ class CheckpointStore {
                   FileSystem& system = FileSystem::real());
 
   void write(const Checkpoint& checkpoint) const;
-  // Removes all but the `keep_last` latest and those of the updates in `keep`.
-  void prune(int64_t keep_last, const std::set<int64_t>& keep) const;
+  // Of those up to `update`, removes all but the `keep_last` latest and those in `keep`. Later ones
+  // were damaged when the run went on from one before them.
+  void prune(int64_t update, int64_t keep_last, const std::set<int64_t>& keep) const;
 
   std::map<int64_t, fs::path> list() const;  // by update
   // The newest that is sound; each damaged one on the way costs a warning. Nothing if there is no

@@ -36,7 +36,7 @@ void fields(ConfigVisitor& visit, BatchConfig& c) {
   visit("seed", c.seed, "of the batches and their order", {.min = 0});
   visit("temperature", c.temperature, "of a mixture of corpora: shares go with size^(1/T)",
         {.min = 0.01});
-  visit("last_temperature", c.last_temperature, "what it moves to", {.min = 0.01});
+  visit("last_temperature", c.last_temperature, "what it moves to; 0: it stays", {.min = 0});
   visit("annealing_epochs", c.annealing_epochs, "epochs until it is there", {.min = 0});
 }
 
@@ -128,7 +128,10 @@ void fields(ConfigVisitor& visit, CheckpointConfig& c) {
   visit("every_updates", c.every_updates, "0: not by updates", {.min = 0});
   visit("every_epochs", c.every_epochs, "0: not by epochs", {.min = 0});
   visit("keep_last", c.keep_last, "latest checkpoints that are kept", {.min = 1});
-  visit("keep_epochs", c.keep_epochs, "and of those at the end of an epoch", {.min = 0});
+  visit("keep_epochs", c.keep_epochs,
+        "and of those at the end of an epoch; above 0, there is one at each end unless "
+        "every_epochs says otherwise",
+        {.min = 0});
   visit("keep_best", c.keep_best, "and of those with the best metric", {.min = 0});
 }
 
@@ -185,6 +188,11 @@ void check(const TrainConfig& c) {
           "train.precision: fp16 needs a CUDA device; on the CPU use bf16 or fp32");
   require(cpu || c.train.workers <= 1, "train.workers: is {}; one GPU is driven by one worker",
           c.train.workers);
+  const BatchConfig& b = c.batch;
+  require(b.annealing_epochs > 0 || b.last_temperature == 0 || b.last_temperature == b.temperature,
+          "batch.annealing_epochs: is 0, so batch.temperature = {} would never be used; set it, or "
+          "batch.temperature = {} alone",
+          b.temperature, b.last_temperature);
   const bool translates = c.model.kind == model::Kind::translation;
   require(translates || !c.validate.wants_bleu(),
           "validate.metric, validate.bleu: BLEU needs a translation model");
@@ -201,6 +209,7 @@ TrainConfig resolve(TrainConfig c, int processes) {
     c.train.workers = int64_t{processes} * (c.train.device == "cpu" ? available_cores() : 1);
   }
   if (c.schedule.total == 0) c.schedule.total = c.train.max_updates;
+  if (c.batch.last_temperature == 0) c.batch.last_temperature = c.batch.temperature;
   c.model.residual = schemes::resolve<schemes::Listing>(c.model.residual);
   return c;
 }
@@ -214,7 +223,7 @@ data::BatchOptions batch_options(const BatchConfig& c) {
           .composition = c.composition == Composition::fairseq ? "fairseq" : "residual",
           .sentence_multiple = c.sentence_multiple,
           .temperature = {.start = c.temperature,
-                          .end = c.last_temperature,
+                          .end = c.last_temperature > 0 ? c.last_temperature : c.temperature,
                           .annealing_epochs = c.annealing_epochs}};
 }
 
@@ -236,15 +245,18 @@ std::map<std::string, std::string> flatten(const TrainConfig& config) {
 }
 
 bool decides_the_result(const std::string& key) {
-  static const std::set<std::string> free = {
-      "description",  "data.prepared",   "train.max_updates",  "train.max_epochs",
-      "train.device", "train.recompute", "train.on_nonfinite", "validate.patience"};
+  static const std::set<std::string> free = {"description", "data.prepared", "train.device",
+                                             "train.recompute", "train.on_nonfinite"};
   return !free.contains(key) && !key.starts_with("checkpoint.") && !key.starts_with("log.");
+}
+
+bool decides_the_length(const std::string& key) {
+  return key == "train.max_updates" || key == "train.max_epochs" || key == "validate.patience";
 }
 
 }  // namespace
 
-std::vector<Difference> differences(const TrainConfig& before, TrainConfig now) {
+std::vector<Difference> differences(const TrainConfig& before, TrainConfig now, bool same_length) {
   if (now.train.workers == 0) now.train.workers = before.train.workers;
   if (now.schedule.total == 0) now.schedule.total = before.schedule.total;
   if (now.model.source_vocabulary == 0)
@@ -255,7 +267,8 @@ std::vector<Difference> differences(const TrainConfig& before, TrainConfig now) 
   std::vector<Difference> found;
   for (const auto& [key, value] : flatten(resolve(std::move(now)))) {
     const std::string& old_value = old_values.at(key);
-    if (decides_the_result(key) && value != old_value) found.push_back({key, old_value, value});
+    if (value == old_value || !decides_the_result(key)) continue;
+    if (same_length || !decides_the_length(key)) found.push_back({key, old_value, value});
   }
   return found;
 }

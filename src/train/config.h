@@ -37,7 +37,7 @@ struct BatchConfig {
   int64_t sentence_multiple = 8;
   int64_t seed = 1;
   double temperature = 1;
-  double last_temperature = 1;
+  double last_temperature = 0;
   int64_t annealing_epochs = 0;
 };
 
@@ -137,8 +137,8 @@ void fields(ConfigVisitor& visit, TrainConfig& config);
 void check(const TrainConfig& config);
 
 // The configuration with what is left to be chosen filled in: workers (all cores of so many
-// machines like this), the end of the schedule, the scheme's variant. Sizes of vocabularies come
-// from the corpus.
+// machines like this), the end of the schedule, the last temperature, the scheme's variant. Sizes
+// of vocabularies come from the corpus.
 TrainConfig resolve(TrainConfig config, int processes = 1);
 
 data::BatchOptions batch_options(const BatchConfig& config);
@@ -148,8 +148,9 @@ struct Difference {
 };
 
 // The keys in which the two differ and that decide what a run computes: those of [checkpoint],
-// [log], how long it goes on, where the corpus lies and the device do not. What `now` leaves to be
-// chosen is as it was.
-std::vector<Difference> differences(const TrainConfig& before, TrainConfig now);
+// [log], where the corpus lies, the device and, unless `same_length`, how long it goes on do not.
+// What `now` leaves to be chosen is as it was.
+std::vector<Difference> differences(const TrainConfig& before, TrainConfig now,
+                                    bool same_length = false);
 
 }  // namespace residual::train

@@ -88,7 +88,9 @@ data::Batcher Corpora::batcher(const TrainConfig& config) const {
 
 std::vector<data::Batch> Corpora::dev_batches(const TrainConfig& config) const {
   std::vector<data::Batch> batches;
-  const auto limit = static_cast<size_t>(config.batch.max_tokens);
+  const BatchConfig& b = config.batch;
+  const auto limit =
+      static_cast<size_t>(b.pass_tokens > 0 ? std::min(b.max_tokens, b.pass_tokens) : b.max_tokens);
   const int64_t positions = config.model.max_positions;
   for (size_t c = 0; c < dev_.size(); ++c) {
     const Entry& entry = dev_[c];

@@ -24,7 +24,7 @@ class Corpora {
 
   data::Batcher batcher(const TrainConfig& config) const;
   // Every pair of every dev corpus that the model has positions for, in the order of the corpora,
-  // packed into batches of at most `max_tokens` a side.
+  // packed into batches of about as many tokens a side as a worker passes at a time.
   std::vector<data::Batch> dev_batches(const TrainConfig& config) const;
 
   std::vector<data::PreparedCorpus> dev() const;

@@ -26,7 +26,8 @@ GrowingFile::GrowingFile(fs::path path, int64_t bytes, FileSystem& system)
       file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (file_ < 0) fail_errno(path_, "cannot open");
   bytes_ = static_cast<int64_t>(fs::file_size(path_));
-  if (bytes == kAll || bytes == bytes_) return;
+  if (bytes == kAll) bytes = static_cast<int64_t>(read_file(path_).rfind('\n') + 1);
+  if (bytes == bytes_) return;
   if (bytes > bytes_) {
     log::warn("{}: has {} bytes, the checkpoint knew of {}: lines are missing", path_.string(),
               bytes_, bytes);

@@ -18,7 +18,7 @@ Averages averages(const Sums& sums);
 // A file that only grows.
 class GrowingFile {
  public:
-  static constexpr int64_t kAll = -1;
+  static constexpr int64_t kAll = -1;  // but for a last line that was not finished
 
   // Opens or creates it, and cuts it back to `bytes` if it is longer.
   explicit GrowingFile(fs::path path, int64_t bytes = kAll,

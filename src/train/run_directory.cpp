@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/version.h"
+#include "model/directory.h"
 
 namespace residual::train {
 namespace {
@@ -95,19 +96,64 @@ int lock(const fs::path& path) {
   return file;
 }
 
+// Of what a run writes.
+constexpr const char* kNames[] = {kRunConfig, "best",        "last",   kEnvironment,
+                                  kMetrics,   "speed.jsonl", "log.txt"};
+
 // All that a run writes; whatever else lies there is the user's and stays.
 void remove_run(const fs::path& path) {
-  for (const char* name : {kCheckpoints, "best", "last", kEnvironment, kMetrics, "speed.jsonl",
-                           "log.txt", kRunConfig}) {
-    fs::remove_all(path / name);
-  }
+  fs::remove_all(path / kCheckpoints);
+  for (const char* name : kNames) fs::remove_all(path / name);
   for (const auto& item : fs::directory_iterator(path)) {
     const std::string name = item.path().filename();
-    if (name.starts_with("events.") || name.starts_with("nonfinite-")) fs::remove_all(item.path());
+    if (name.starts_with("events.out.tfevents.") || name.starts_with("nonfinite-")) {
+      fs::remove_all(item.path());
+    }
   }
 }
 
+// Fails if a run would write over what no run wrote: a model directory, a recipe.
+void require_no_strangers(const fs::path& path) {
+  for (const char* name : kNames) {
+    require(!fs::exists(path / name),
+            "{}: has a {} that is not a run's, and a run would write over it; give another "
+            "--output",
+            path.string(), name);
+  }
+}
+
+// A run that has written models, but no checkpoint, was killed while it wrote the first one; or
+// somebody removed its checkpoints.
+void require_checkpoints(const fs::path& path) {
+  const auto update_of = [&](const char* name) {
+    const fs::path model = path / name;
+    if (!fs::exists(model / model::kConfigFile)) return int64_t{-1};
+    model::Description description;
+    read_config(model / model::kConfigFile, description);
+    return description.update;
+  };
+  if (fs::is_directory(path / kCheckpoints) && !fs::is_empty(path / kCheckpoints)) return;
+  const int64_t best = update_of("best"), last = update_of("last");
+  const bool first =
+      fs::is_directory(path / kCheckpoints) && (best < 0 || last < 0 || best == last);
+  require(first || (best < 0 && last < 0),
+          "{}: has models, but no checkpoint to go on from; start over with --force, or give "
+          "another --output",
+          path.string());
+}
+
 }  // namespace
+
+void require_same_run(const fs::path& path, const TrainConfig& before, const TrainConfig& now) {
+  std::string list;
+  for (const auto& d : differences(before, now)) {
+    list += fmt::format("\n  {}: was {}, now {}", d.key, d.before, d.now);
+  }
+  require(list.empty(),
+          "{}: the run cannot be resumed with other values of these keys; undo the change, or "
+          "start a new run with another --output:{}",
+          path.string(), list);
+}
 
 RunDirectory::RunDirectory(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
@@ -125,16 +171,18 @@ RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& confi
                                   FileSystem& system) {
   require_writable(path);
   fs::create_directories(path);
-  RunDirectory run(path, lock(path));
   const bool used = fs::exists(path / kRunConfig);
-  const bool saved = fs::is_directory(path / kCheckpoints) && !fs::is_empty(path / kCheckpoints);
+  const bool kept = fs::is_directory(path / kCheckpoints);
   // One that was refused for its corpus or its size has not begun, and is not in the way.
-  const bool begun = saved || (used && fs::exists(path / kMetrics));
+  const bool begun =
+      (kept && !fs::is_empty(path / kCheckpoints)) || (used && fs::exists(path / kMetrics));
+  if (!begun && !(used && kept)) require_no_strangers(path);
+  RunDirectory run(path, lock(path));
   require(!begun || force,
           "{}: holds a run already; continue it with --resume, give another --output, or start it "
           "over with --force",
           path.string());
-  if (used || begun) remove_run(path);
+  if (begun) remove_run(path);
   run.config_ = config;
   fs::create_directories(path / kCheckpoints);
   replace_file(path / kRunConfig, to_toml(config), system);
@@ -145,21 +193,16 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   require(fs::exists(path / kRunConfig), "{}: holds no run to resume (it has no {})", path.string(),
           kRunConfig);
   RunDirectory run(path, lock(path));
+  require_checkpoints(path);
   fs::create_directories(path / kCheckpoints);
   read_config(path / kRunConfig, run.config_);
   if (given == nullptr) return run;
-  const auto changed = differences(run.config_, *given);
-  std::string list;
-  for (const auto& d : changed)
-    list += fmt::format("\n  {}: was {}, now {}", d.key, d.before, d.now);
-  require(changed.empty(),
-          "{}: the run cannot be resumed with other values of these keys; undo the change, or "
-          "start a new run with another --output:{}",
-          path.string(), list);
+  require_same_run(path, run.config_, *given);
   const TrainConfig before = std::exchange(run.config_, *given);
   run.config_.model = before.model;
   run.config_.train.workers = before.train.workers;
   run.config_.schedule.total = before.schedule.total;
+  run.config_.batch.last_temperature = before.batch.last_temperature;
   run.has_changed_ = true;
   return run;
 }

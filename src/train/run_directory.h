@@ -11,13 +11,17 @@ namespace residual::train {
 inline constexpr const char* kRunConfig = "config.toml";
 inline constexpr const char* kCheckpoints = "checkpoints";
 
+// An Error lists the keys of `now` that would make the run at `path` another one.
+void require_same_run(const fs::path& path, const TrainConfig& before, const TrainConfig& now);
+
 class RunDirectory {
  public:
-  // A new run. A directory that holds one already is refused, or, with `force`, emptied of it.
+  // A new run. A directory that holds one already is refused, or, with `force`, emptied of it; one
+  // that holds what a run would write over is refused always.
   static RunDirectory create(const fs::path& path, const TrainConfig& config, bool force,
                              FileSystem& system = FileSystem::real());
-  // A run to be continued. An Error lists the keys of `given` that would make it another run.
-  // nullptr: as it was.
+  // A run to be continued, with another configuration of the same run; nullptr: as it was. One
+  // whose checkpoints were removed is refused.
   static RunDirectory resume(const fs::path& path, const TrainConfig* given);
 
   const fs::path& path() const { return path_; }

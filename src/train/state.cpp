@@ -40,7 +40,7 @@ void fields(ConfigVisitor& visit, State& s) {
   visit("validated", s.validated, "update of the latest validation; -1: none yet");
   visit("validations_without_gain", s.validations_without_gain, "in a row");
   visit("metrics_bytes", s.metrics_bytes, "length of metrics.jsonl");
-  visit("epoch_ends", s.epoch_ends, "updates after which the latest epochs ended");
+  visit("epoch_ends", s.epoch_ends, "updates of the latest checkpoints at an epoch's end");
   visit.table("sums", s.sums, "since the last line of metrics.jsonl");
   visit.tables("best", s.best, "best validations, best first");
 }

@@ -42,7 +42,7 @@ struct State {
   int64_t validations_without_gain = 0;
   int64_t metrics_bytes = 0;         // length of metrics.jsonl
   std::vector<BestValidation> best;  // best first; at least one is remembered
-  std::vector<int64_t> epoch_ends;   // updates after which the latest epochs ended
+  std::vector<int64_t> epoch_ends;   // updates of the latest checkpoints at an epoch's end
 };
 void fields(ConfigVisitor& visit, State& state);
 

@@ -149,10 +149,6 @@ void Trainer::spread_start() {
 
 // Fails where going on would make another run of it.
 void Trainer::check_continuation(const State* before) const {
-  if (before == nullptr &&
-      fs::exists(run_->path() / "last")) {  // or killed while it wrote the first
-    log::warn("{}: has no checkpoint to go on from, and begins anew", run_->path().string());
-  }
   // Checkpoints of older versions do not name their corpus.
   if (before == nullptr || before->corpus.empty()) return;
   require(before->corpus == corpora_.fingerprint(),
@@ -224,7 +220,9 @@ End Trainer::run_loop(const StopSignals& signals) {
     if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
     const Rank rank = validation_due(done) ? validate() : Rank::none;
-    if (rank != Rank::none || checkpoint_due(done)) save(rank == Rank::best);
+    if (rank == Rank::none && !checkpoint_due(done)) continue;
+    if (done.epoch_ended) note_epoch_end();
+    save(rank == Rank::best);
   }
   if (state_.sums.updates > 0) log_metrics();
   const bool validates = config_.validate.every_updates + config_.validate.every_epochs > 0;
@@ -276,11 +274,6 @@ Trainer::Step Trainer::step() {
   state_.good_updates = scaler_.good_updates();
   const bool epoch_ended = next.epoch > state_.position.epoch;
   state_.position = next;
-  if (epoch_ended) {
-    state_.epoch_ends.push_back(state_.update);
-    const auto keep = static_cast<size_t>(std::max<int64_t>(1, config_.checkpoint.keep_epochs));
-    while (state_.epoch_ends.size() > keep) state_.epoch_ends.erase(state_.epoch_ends.begin());
-  }
   gradient_norm_ = result.sums.gradient_norm;
   epoch_done_ = epoch_done;
   for (Pace* pace : {&session_, &line_}) {
@@ -389,8 +382,16 @@ bool Trainer::validation_due(const Step& step) const {
 
 bool Trainer::checkpoint_due(const Step& step) const {
   const CheckpointConfig& c = config_.checkpoint;
+  const int64_t every_epochs = c.every_epochs == 0 && c.keep_epochs > 0 ? 1 : c.every_epochs;
   return (step.updated && divides(c.every_updates, state_.update)) ||
-         (step.epoch_ended && divides(c.every_epochs, state_.position.epoch - 1));
+         (step.epoch_ended && divides(every_epochs, state_.position.epoch - 1));
+}
+
+void Trainer::note_epoch_end() {
+  auto& ends = state_.epoch_ends;
+  ends.push_back(state_.update);
+  const auto keep = static_cast<size_t>(std::max<int64_t>(1, config_.checkpoint.keep_epochs));
+  if (ends.size() > keep) ends.erase(ends.begin(), ends.end() - static_cast<std::ptrdiff_t>(keep));
 }
 
 Rank Trainer::validate() {
@@ -437,7 +438,7 @@ void Trainer::save(bool best) {
       if (best) write_model(run_->path() / "best", *copy);
       write_model(run_->path() / "last", *copy);
       store_->write(*copy);
-      store_->prune(config_.checkpoint.keep_last, keep);
+      store_->prune(copy->state.update, config_.checkpoint.keep_last, keep);
     } catch (const Error& error) {
       fail(
           "the checkpoint of update {} could not be written: {}. Those before it are intact; see "

@@ -76,6 +76,7 @@ class Trainer {
   void log_metrics();
   bool validation_due(const Step& step) const;
   bool checkpoint_due(const Step& step) const;
+  void note_epoch_end();  // of which a checkpoint is about to be saved
   Rank validate();
   void save(bool best);
   void write_model(const fs::path& path, const Checkpoint& checkpoint) const;

@@ -121,10 +121,16 @@ TEST_F(Checkpoints, OfAnotherArchitectureAreRefused) {
 
 TEST_F(Checkpoints, AllButTheLatestAndTheNamedAreRemoved) {
   for (const int64_t update : {10, 20, 30, 40, 50}) store_.write(checkpoint_of(update));
-  store_.prune(2, {20});
-  std::vector<int64_t> left;
-  for (const auto& [update, path] : store_.list()) left.push_back(update);
-  EXPECT_THAT(left, testing::ElementsAre(20, 40, 50));
+  store_.prune(50, 2, {20});
+  const auto left = [&] {
+    std::vector<int64_t> updates;
+    for (const auto& [update, path] : store_.list()) updates.push_back(update);
+    return updates;
+  };
+  EXPECT_THAT(left(), testing::ElementsAre(20, 40, 50));
+  store_.write(checkpoint_of(30));  // of a run that went on from 20, since the others were damaged
+  store_.prune(30, 1, {});
+  EXPECT_THAT(left(), testing::ElementsAre(30, 40, 50));
 }
 
 // Fails the n-th call of one kind, as a full disk or a broken one would.

@@ -69,6 +69,7 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
       "not more than the 4000 of the warm-up");
   refuses([](auto& c) { c.validate = {.every_updates = 0, .every_epochs = 0, .patience = 3}; },
           "validation is off");
+  refuses([](auto& c) { c.batch.last_temperature = 5; }, "would never be used");
   refuses(
       [](auto& c) {
         c.model.kind = model::Kind::language;
@@ -84,6 +85,17 @@ TEST(TrainConfig, ResolvingFillsInWhatIsLeftOpen) {
   EXPECT_EQ(resolved.train.workers, available_cores());
   EXPECT_EQ(resolved.schedule.total, config.train.max_updates);
   EXPECT_EQ(to_toml(resolve(resolved)), to_toml(resolved));
+}
+
+TEST(TrainConfig, ATemperatureStaysUnlessItIsToMove) {
+  TrainConfig config = valid();
+  config.batch.temperature = 5;
+  EXPECT_NO_THROW(check(config));
+  EXPECT_EQ(batch_options(config.batch).temperature.at(1), 5);
+  config.batch.last_temperature = 1;
+  config.batch.annealing_epochs = 2;
+  EXPECT_NO_THROW(check(config));
+  EXPECT_EQ(batch_options(config.batch).temperature.at(3), 1);
 }
 
 TEST(Differences, AreThoseThatMakeItAnotherRun) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "model/directory.h"
 #include "support/temporary.h"
 #include "train/metrics.h"
 
@@ -83,6 +84,49 @@ TEST_F(RunDirectories, ThatNeverBeganAreNotInTheWay) {
   EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().schedule.peak, 0.25);
 }
 
+TEST_F(RunDirectories, AreNotMadeOfWhatNoRunWrote) {
+  for (const char* name : {"config.toml", "best/keep.txt", "log.txt", "metrics.jsonl"}) {
+    const test::TemporaryDirectory directory;
+    fs::create_directories((directory / name).parent_path());
+    replace_file(directory / name, "mine");
+    for (const bool force : {false, true}) {
+      EXPECT_THAT(error_of([&] { RunDirectory::create(directory.path(), config_, force); }),
+                  HasSubstr("is not a run's"))
+          << name;
+    }
+    EXPECT_EQ(read_file(directory / name), "mine");
+    EXPECT_FALSE(fs::exists(directory / "lock"));
+  }
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  replace_file(path_ / "metrics.jsonl", "old");
+  for (const char* name : {"events.csv", "events.out.tfevents.1.host"}) {
+    replace_file(path_ / name, "1");
+  }
+  { const auto run = RunDirectory::create(path_, config_, true); }
+  EXPECT_TRUE(fs::exists(path_ / "events.csv"));
+  EXPECT_FALSE(fs::exists(path_ / "events.out.tfevents.1.host"));
+}
+
+TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
+  { const auto run = RunDirectory::create(path_, config_, false); }
+  const auto write_model = [&](const char* name, int64_t update) {
+    model::Description description;
+    description.update = update;
+    fs::create_directories(path_ / name);
+    replace_file(path_ / name / model::kConfigFile, to_toml(description));
+  };
+  const auto resume = [&] { return error_of([&] { RunDirectory::resume(path_, nullptr); }); };
+  write_model("best", 10);
+  EXPECT_EQ(resume(), "");  // killed while it wrote the first checkpoint
+  write_model("last", 10);
+  EXPECT_EQ(resume(), "");
+  write_model("last", 20);
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  write_model("last", 10);
+  fs::remove(path_ / kCheckpoints);
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+}
+
 TEST_F(RunDirectories, KeepTheResolvedConfiguration) {
   { const auto run = RunDirectory::create(path_, config_, false); }
   const auto run = RunDirectory::resume(path_, nullptr);
@@ -155,6 +199,16 @@ TEST(GrowingFile, IsCutBackToWhatWasKnown) {
   GrowingFile file(path, known);
   file.append_line({{"update", 3}});
   EXPECT_EQ(read_file(path), "{\"update\":1,\"loss\":0.1}\n{\"update\":3}\n");
+}
+
+TEST(GrowingFile, BeginsANewLine) {
+  const test::TemporaryDirectory directory;
+  for (const char* before : {"whole\nhal", "hal", ""}) {
+    replace_file(directory / "speed.jsonl", before);
+    GrowingFile file(directory / "speed.jsonl");
+    file.append("x\n");
+    EXPECT_EQ(read_file(directory / "speed.jsonl"), before[0] == 'w' ? "whole\nx\n" : "x\n");
+  }
 }
 
 TEST(GrowingFile, ThatLostLinesIsContinuedWithAWarning) {

@@ -73,10 +73,12 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
       shell(resume(path("run")) + " --set train.max_updates=30 --data " + path("copy").string());
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.error;
 
+  const std::string best = read_file(path("run") / "best" / "model.safetensors");
   fs::remove_all(path("run") / kCheckpoints);
   const auto without = shell(resume(path("run")) + " --set train.max_updates=5");
-  EXPECT_EQ(without.exit_code, 0) << without.error;
-  EXPECT_THAT(without.error, HasSubstr("has no checkpoint to go on from, and begins anew"));
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_THAT(without.error, HasSubstr("no checkpoint to go on from; start over with --force"));
+  EXPECT_EQ(read_file(path("run") / "best" / "model.safetensors"), best);
 }
 
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
@@ -240,7 +242,28 @@ TEST_F(Runs, KeepTheCheckpointsTheyAreAskedTo) {
   }
   EXPECT_TRUE(left.contains(60) && left.contains(56));
   EXPECT_TRUE(left.contains(trainer.state().best[0].update));
+  const auto& ends = trainer.state().epoch_ends;
+  EXPECT_EQ(ends.size(), 2u);
+  for (const int64_t end : ends) EXPECT_TRUE(left.contains(end)) << end;
   EXPECT_LE(left.size(), 5u);
+}
+
+TEST_F(Runs, KeepTheCheckpointsOfAsManyEpochsAsTheyAreAskedTo) {
+  TrainConfig config = task().config();
+  config.validate = {.every_updates = 0, .every_epochs = 0};
+  config.checkpoint = {.every_updates = 0, .every_epochs = 2, .keep_last = 1, .keep_epochs = 3};
+  config.train.max_updates = 0;
+  config.train.max_epochs = 9;
+  config.schedule.total = 100;
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  EXPECT_EQ(error_of(trainer), "");
+  const auto& ends = trainer.state().epoch_ends;  // of epochs 4, 6, 8
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_EQ(ends[1] - ends[0], ends[2] - ends[1]);
+  EXPECT_EQ(ends[2] / (ends[2] - ends[1]), 4);
+  const CheckpointStore store(path("run") / kCheckpoints, run.config().model);
+  for (const int64_t end : ends) EXPECT_TRUE(store.list().contains(end)) << end;
 }
 
 TEST_F(Runs, RefuseToStartOverOrToShare) {
