@@ -244,7 +244,8 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
   }
   gives_way();
   require(target_.filename() != "." && target_.filename() != ".." && !is_mount_point(target_),
-          "{}: cannot be replaced where it is, as it would have to be; give a directory in it",
+          "{}: a result appears by renaming, which \".\" and mount points do not allow; give a "
+          "directory in it",
           target_.string());
   const fs::path parent = directory_of(target_);
   fs::create_directories(parent);
