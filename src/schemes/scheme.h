@@ -68,8 +68,7 @@ class Scheme {
   // The whole stack on the embedded input x.
   virtual Tensor forward(Tensor x, const Blocks<A>& f) const = 0;
 
-  // Sets parameters that depend on data from one batch, before training; if it has any.
-  virtual bool calibrates() const { return false; }
+  // Sets parameters that depend on data from one batch, before training.
   virtual void calibrate(const Tensor& /*x*/, const Blocks<A>& /*f*/) {}
 };
 

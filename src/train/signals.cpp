@@ -21,7 +21,11 @@ StopSignals::StopSignals() {
   received_signal = 0;
   struct sigaction action {};
   action.sa_handler = handle;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  // What computes may use the stack below its pointer, where a signal would leave its frame.
+  alignas(64) static char stack[1 << 16];
+  const stack_t aside{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
+  ::sigaltstack(&aside, nullptr);
   ::sigaction(SIGINT, &action, &before_interrupt);
   ::sigaction(SIGTERM, &action, &before_terminate);
 }
