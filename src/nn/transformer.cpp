@@ -171,6 +171,10 @@ Loss Transformer::loss(const Batch& batch, const ops::LossSpec& spec, const Pass
 }
 
 void Transformer::calibrate(const Batch& batch, const Pass& pass) {
+  if (!(encoder_ && encoder_->scheme->calibrates()) &&
+      !(decoder_ && decoder_->scheme->calibrates())) {
+    return;
+  }
   const at::NoGradGuard no_grad;
   run_all(batch, pass, /*calibrate=*/true);
 }

@@ -37,6 +37,8 @@ class Admin final : public Scheme<A> {
     return x;
   }
 
+  bool calibrates() const override { return profiled_; }
+
   void calibrate(const Tensor& input, const Blocks<A>& f) override {
     if (!profiled_) return;
     double omega = 1;

@@ -68,7 +68,8 @@ class Scheme {
   // The whole stack on the embedded input x.
   virtual Tensor forward(Tensor x, const Blocks<A>& f) const = 0;
 
-  // Sets parameters that depend on data from one batch, before training.
+  // Sets parameters that depend on data from one batch, before training; if it has any.
+  virtual bool calibrates() const { return false; }
   virtual void calibrate(const Tensor& /*x*/, const Blocks<A>& /*f*/) {}
 };
 

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <csignal>
-
 namespace residual::train {
 namespace {
 
@@ -17,22 +15,26 @@ void handle(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals() : idle_([this] { end_.acquire(); }) {
   received_signal = 0;
   struct sigaction action {};
   action.sa_handler = handle;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;
-  // What computes may use the stack below its pointer, where a signal would leave its frame.
-  alignas(64) static char stack[1 << 16];
-  const stack_t aside{.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
-  ::sigaltstack(&aside, nullptr);
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, &before_interrupt);
   ::sigaction(SIGTERM, &action, &before_terminate);
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGINT);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &blocked_before_);
 }
 
 StopSignals::~StopSignals() {
+  ::pthread_sigmask(SIG_SETMASK, &blocked_before_, nullptr);
   ::sigaction(SIGINT, &before_interrupt, nullptr);
   ::sigaction(SIGTERM, &before_terminate, nullptr);
+  end_.release();
+  idle_.join();
 }
 
 int StopSignals::received() const { return received_signal; }

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/checksum.h"
@@ -40,6 +44,19 @@ TEST(RunProcess, GivesOutputAndExitCode) {
   EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
   EXPECT_EQ(run_process({"no-such-program-anywhere"}).exit_code, 127);
   EXPECT_EQ(run_process({"cat"}).output, "");  // no standard input to wait for
+}
+
+TEST(Child, BlocksNoSignalThatWeDo) {
+  sigset_t signals;
+  sigset_t before;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+  Child child({"sh", "-c", "kill -TERM $$; exit 3"}, "/dev/null");
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::optional<int> code;
+  while (!(code = child.exit_code())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(code, 128 + SIGTERM);
 }
 
 TEST(ShellWord, IsReadBackByAShell) {
