@@ -31,8 +31,20 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit.table("residual", c.residual, "residual scheme; `residual schemes` lists them");
 }
 
+namespace {
+
+void check_vocabulary(const char* key, int64_t symbols) {
+  require(symbols == 0 || symbols > text::Vocabulary::kSpecials,
+          "model.{}: {} symbols are too few; {} are special, and text needs at least one more", key,
+          symbols, text::Vocabulary::kSpecials);
+}
+
+}  // namespace
+
 void check(const Config& c) {
   schemes::resolve<schemes::Listing>(c.residual);
+  check_vocabulary("source_vocabulary", c.source_vocabulary);
+  check_vocabulary("target_vocabulary", c.target_vocabulary);
   require(c.width % c.heads == 0, "model.width: {} cannot be divided among {} heads", c.width,
           c.heads);
   require(c.width % 2 == 0 && c.width >= 4,

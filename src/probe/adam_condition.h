@@ -13,7 +13,8 @@ namespace residual::probe {
 // Adam), which is the textbook's with eps / sqrt(1 - b2^t).
 enum class EpsilonPlace { textbook, fairseq };
 
-// Of the second term of du/dg, equation 6: it is subtracted; the paper prints a plus.
+// Of the term of du/dg that has g as a factor, which equation 6 prints first: it is subtracted;
+// the paper adds it.
 enum class DerivativeSign { corrected, printed };
 
 // Appendix B's setting.

@@ -34,11 +34,12 @@ Figure adam_steps(const AdamOptions& o) {
            .y_label = "condition number, Frobenius",
            .log_y = true};
   f.title = "Condition number over steps (figure 3, left)";
-  f.note =
-      "Solid: the derivative of the update. Dashed: equation 6 as printed, whose second term has "
-      "the "
-      "wrong sign; it shows at the first steps. Equation 3 as printed lacks a square and would "
-      "start at 3.2, not at 3200.";
+  const auto at_zero = simulate(o, 0, EpsilonPlace::textbook, DerivativeSign::corrected);
+  f.note = fmt::format(
+      "Solid: the derivative of the update. Dashed: equation 6 as printed, with the wrong sign on "
+      "the term that has g as a factor; it shows at the first steps. Equation 3 as printed lacks a "
+      "square and would start at {:.4g}, not at {:.4g}.",
+      printed_condition(o.setting, 1), at_zero.front().frobenius);
   int colour = 0;
   for (const double sigma : kSigmas) {
     const std::string name = fmt::format("gradients of size {:g}", sigma);

@@ -66,11 +66,15 @@ data::Batch random_pairs(const model::Config& config, const ModelOptions& option
 // Raw lines to ids, tag first, as many sentences as the tokens allow.
 class Encoder {
  public:
+  // An Error unless the vocabulary has as many symbols as the model's table.
   Encoder(const TextFiles& files, const std::string& language, const std::string& vocabulary,
-          const std::string& tag)
+          int64_t symbols, const std::string& tag)
       : to_pieces_(text::Segmenter::load(files.directory, language).to_pieces()),
         vocabulary_(text::Vocabulary::load(files.directory / vocabulary)),
-        tag_(tag) {}
+        tag_(tag) {
+    require(vocabulary_.size() == symbols, "{}: has {} symbols, the model has {}",
+            (files.directory / vocabulary).string(), vocabulary_.size(), symbols);
+  }
 
   std::vector<int32_t> operator()(const std::string& line) const {
     std::string pieces;
@@ -111,9 +115,11 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
           subject.label);
   const model::Description& d = subject.text.description;
   const auto& direction = direction_of(subject, options);
+  const model::Config& c = subject.config.model;
   const Encoder encode_source(subject.text, direction.source, d.source_vocabulary,
-                              direction.source_tag);
-  const Encoder encode_target(subject.text, direction.target, d.target_vocabulary, "");
+                              c.source_vocabulary, direction.source_tag);
+  const Encoder encode_target(subject.text, direction.target, d.target_vocabulary,
+                              c.target_vocabulary, "");
   text::LineCursor source_lines(options.text);
   text::LineCursor target_lines(translation ? options.translation : options.text);
   const int64_t positions = subject.config.model.max_positions;
@@ -145,6 +151,7 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
 data::Batch corpus_pairs(const train::TrainConfig& config, const ModelOptions& options) {
   train::TrainConfig limited = config;
   limited.batch.max_tokens = options.tokens;
+  limited.batch.pass_tokens = 0;  // one pass takes them all
   const train::Corpora corpora(limited);
   const auto dev = corpora.dev_batches(limited);
   require(!dev.empty(), "{}: has no dev corpus to probe on", config.data.prepared);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace residual::probe {
 namespace {
 
 constexpr const char* kBlock = "block k";
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 Series predicted(Series series, size_t colour) {
   series.dashed = true;
@@ -101,26 +103,30 @@ void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
   }
 }
 
+// Where the next input is another than the normalised sum there is nothing to expect.
+std::vector<double> expected_changes(const StackMeasurement& stack) {
+  std::vector<double> expected;
+  for (size_t k = 0; k < stack.passes_sum.size(); ++k) {
+    expected.push_back(stack.passes_sum[k] ? expected_change(stack.shares[k][0]) : kNone);
+  }
+  return expected;
+}
+
 Figure change_figure(const SideStacks& side) {
   Figure f = side.figure("change");
   f.title = "Change between neighbouring inputs, normalised";
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note =
       "Figure 2b: a line that sinks towards the top is a representation that collapses. Dashed: "
-      "what "
-      "theorems 3.3 and 3.6 expect of Gaussian, independent branches with the measured share of "
-      "the "
-      "sum's variance.";
+      "what theorems 3.3 and 3.6 expect of Gaussian, independent branches with the measured share "
+      "of the sum's variance; without a value where that share is above 1, and where the next "
+      "block sees more than that sum.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
     Series measured = counted(label, stack->representation.normalised_change);
     measured.colour = static_cast<int>(i);
-    std::vector<double> expected;
-    for (size_t k = 0; k < measured.y.size(); ++k) {
-      expected.push_back(expected_change(stack->shares[k][0]));
-    }
     f.series.push_back(std::move(measured));
-    f.series.push_back(predicted(counted(label + ", expected", std::move(expected)), i));
+    f.series.push_back(predicted(counted(label + ", expected", expected_changes(*stack)), i));
   }
   return f;
 }
@@ -148,6 +154,13 @@ Figure dropped_figure(const SideStacks& side) {
   return f;
 }
 
+// In its n-th sum, where it has one.
+std::vector<double> shares_in(const Shares& all, size_t sum) {
+  std::vector<double> shares;
+  for (const auto& block : all) shares.push_back(sum < block.size() ? block[sum] : kNone);
+  return shares;
+}
+
 Figure share_figure(const SideStacks& side) {
   Figure f = side.figure("shares");
   f.title = "Share of a block in its residual sum";
@@ -157,10 +170,11 @@ Figure share_figure(const SideStacks& side) {
       "Above 1, block and stream point against each other.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
-    for (size_t sum = 0; sum < stack->shares[0].size(); ++sum) {
-      std::vector<double> shares;
-      for (const auto& block : stack->shares) shares.push_back(block[sum]);
-      Series series = counted(sum == 0 ? label : label + ", dual stream", std::move(shares));
+    size_t sums = 0;
+    for (const auto& block : stack->shares) sums = std::max(sums, block.size());
+    for (size_t sum = 0; sum < sums; ++sum) {
+      Series series =
+          counted(sum == 0 ? label : label + ", dual stream", shares_in(stack->shares, sum));
       series.colour = static_cast<int>(sum == 0 ? i : side.stacks.size());
       f.series.push_back(std::move(series));
     }

@@ -17,13 +17,15 @@ Measurement measure(const nn::Parameters& parameters, const nn::Batch& batch,
                 .entropy = measure_entropy(parameters, stacks, batch)};
   auto gradients = measure_gradients(parameters, stacks, loss);
   for (size_t s = 0; s < stacks.size(); ++s) {
+    StreamRun streams = measure_streams(parameters, stacks[s]);
     m.stacks.push_back({.side = stacks[s].side,
                         .layers = stacks[s].layers(),
                         .per_layer = stacks[s].per_layer,
                         .gradients = std::move(gradients[s]),
                         .representation = measure_representation(stacks[s].inputs),
                         .output_changes = output_changes(parameters, stacks[s]),
-                        .shares = branch_shares(parameters, stacks[s])});
+                        .shares = std::move(streams.shares),
+                        .passes_sum = std::move(streams.passes_sum)});
   }
   return m;
 }

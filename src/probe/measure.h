@@ -17,6 +17,7 @@ struct StackMeasurement {
   Representation representation;
   std::vector<double> output_changes;
   Shares shares;
+  std::vector<bool> passes_sum;  // as in StreamRun
 };
 
 struct Measurement {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -35,20 +36,29 @@ Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
   return measure(parameters, batch, train::loss_spec(subject.config.loss));
 }
 
+// Of the longer side.
+int64_t token_count(const nn::Batch& batch) {
+  const auto rows = [](const Tensor& side) { return side.defined() ? side.size(0) : 0; };
+  return std::max(rows(batch.source), rows(batch.input));
+}
+
 // How many of the models memory has room for at a time. An Error if not even for one.
-int64_t models_at_once(const std::vector<Subject>& subjects, int64_t tokens) {
+int64_t models_at_once(const std::vector<Subject>& subjects,
+                       const std::vector<ProbeBatch>& batches) {
   int64_t most = 1;
-  for (const auto& subject : subjects) {
-    train::TrainConfig config = subject.config;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    train::TrainConfig config = subjects[i].config;
     config.train.workers = 1;
-    config.batch.max_tokens = tokens;
+    config.batch.max_tokens = token_count(batches[i].batch);
+    config.batch.pass_tokens = 0;
     const auto need = train::estimate_memory(config);
     // What every block saw and gave, with its gradient, is kept besides: about as much again.
     most = std::max(most, need.parameters + need.gradients + 2 * need.activations);
   }
   const int64_t available = train::available_memory();
   if (available < 0) return static_cast<int64_t>(subjects.size());
-  require(most <= available, "the largest model needs about {}, {} are free; take fewer layers",
+  require(most <= available,
+          "the largest model needs about {}, {} are free; take fewer layers or tokens",
           train::format_memory(most), train::format_memory(available));
   return available / most;
 }
@@ -65,7 +75,7 @@ Report probe_models(const ModelOptions& options) {
   // Models side by side use the cores better than ATen's threads do, which wait for each other
   // after every small operation; and sums do not depend on their number.
   const auto count = static_cast<int64_t>(subjects.size());
-  const int64_t at_once = std::min(models_at_once(subjects, options.tokens), count);
+  const int64_t at_once = std::min(models_at_once(subjects, batches), count);
   parallel_for(count, (count + at_once - 1) / at_once, [&](int64_t begin, int64_t end) {
     at::set_num_threads(1);
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
@@ -76,13 +86,16 @@ Report probe_models(const ModelOptions& options) {
   progress.finish();
 
   Report report{.title = "Gradients and representations, block by block"};
+  const bool is_one_batch = std::ranges::all_of(
+      batches, [&](const ProbeBatch& b) { return b.origin == batches[0].origin; });
   for (size_t i = 0; i < subjects.size(); ++i) {
-    report.facts.emplace_back(
-        subjects[i].label,
+    std::string fact =
         fmt::format("{}; {}; {:.3f} nats per token", describe(subjects[i].config.model),
-                    subjects[i].origin, measured[i].measurement.nll));
+                    subjects[i].origin, measured[i].measurement.nll);
+    if (!is_one_batch) fact += "; probed on " + batches[i].origin;
+    report.facts.emplace_back(subjects[i].label, std::move(fact));
   }
-  report.facts.emplace_back("probed on", batches[0].origin);
+  if (is_one_batch) report.facts.emplace_back("probed on", batches[0].origin);
   report.figures = model_figures(measured);
   return report;
 }

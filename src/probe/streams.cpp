@@ -10,22 +10,37 @@
 namespace residual::probe {
 namespace {
 
-// Rows of a stream. A block's output knows where to note its share of the sums it joins.
+// What becomes of a block's output.
+struct BlockNote {
+  Tensor seen;                 // the sum that the block saw, scaled or normalised
+  Tensor joined, sum;          // the first sum it joins: before and after
+  std::vector<double> shares;  // of all it joins
+};
+
+// Rows of a stream.
 struct Rows {
   Tensor value;
-  std::vector<double>* shares = nullptr;
+  Tensor sum;                 // of which they are scaled or normalised; the embedding counts as one
+  BlockNote* note = nullptr;  // of the block that gave them
+
+  // What has been made of these rows alone.
+  Rows with(Tensor other) const { return {std::move(other), sum, note}; }
 };
 
 double row_variance(const Tensor& x) { return x.var(1, /*unbiased=*/false).mean().item<double>(); }
 
 // x + branch, where `branch` is f times what the scheme wants.
 Rows join(const Rows& x, const Tensor& branch, const Rows& f) {
-  Rows sum{x.value + branch};
-  if (f.shares != nullptr) {
+  const Tensor sum = x.value + branch;
+  if (f.note != nullptr) {
     const at::NoGradGuard no_grad;
-    f.shares->push_back(row_variance(branch) / row_variance(sum.value));
+    if (f.note->shares.empty()) {
+      f.note->joined = x.sum;
+      f.note->sum = sum;
+    }
+    f.note->shares.push_back(row_variance(branch) / row_variance(sum));
   }
-  return sum;
+  return {sum, sum};
 }
 
 // An arithmetic for schemes/ that looks at every sum.
@@ -43,8 +58,8 @@ class StreamArithmetic {
     ops::Affine affine;
 
     Rows operator()(const Rows& x) const {
-      return {
-          at::layer_norm(x.value, {x.value.size(1)}, affine.weight, affine.bias, affine.epsilon)};
+      return x.with(
+          at::layer_norm(x.value, {x.value.size(1)}, affine.weight, affine.bias, affine.epsilon));
     }
     Rows add(const Rows& x, const Rows& f) const { return (*this)(join(x, f.value, f)); }
     std::tuple<Rows, Rows> add_both(const Rows& x, const Rows& d, const Rows& f, double eta) const {
@@ -79,9 +94,9 @@ Rows add(const Rows& x, const Rows& f) { return join(x, f.value, f); }
 Rows add(const Rows& x, const StreamArithmetic::Scalar& c, const Rows& f) {
   return join(x, c.value * f.value, f);
 }
-Rows scale(const Rows& x, double c) { return {x.value * c}; }
-Rows scale(const StreamArithmetic::Scalar& c, const Rows& x) { return {c.value * x.value}; }
-Rows scale(const StreamArithmetic::Vector& w, const Rows& x) { return {w.values * x.value}; }
+Rows scale(const Rows& x, double c) { return x.with(x.value * c); }
+Rows scale(const StreamArithmetic::Scalar& c, const Rows& x) { return x.with(c.value * x.value); }
+Rows scale(const StreamArithmetic::Vector& w, const Rows& x) { return x.with(w.values * x.value); }
 // For calibrate(), which belongs to training: the streams are run with what it left.
 double variance(const Rows& x) { return x.value.var(/*unbiased=*/false).item<double>(); }
 void assign(const StreamArithmetic::Vector& w, double c) {
@@ -91,18 +106,35 @@ void assign(const StreamArithmetic::Vector& w, double c) {
 
 class GivenBlocks final : public schemes::Blocks<StreamArithmetic> {
  public:
-  GivenBlocks(std::span<const at::Tensor> outputs, int per_layer, StreamRun& run)
-      : Blocks(static_cast<int>(outputs.size()), per_layer), outputs_(outputs), run_(run) {}
+  // `notes`: one for each block, or none.
+  GivenBlocks(std::span<const at::Tensor> outputs, int per_layer, std::span<BlockNote> notes,
+              std::vector<at::Tensor>& inputs)
+      : Blocks(static_cast<int>(outputs.size()), per_layer),
+        outputs_(outputs),
+        notes_(notes),
+        inputs_(inputs) {}
 
   Rows operator()(int k, const Rows& x) const override {
-    run_.inputs.push_back(x.value);
-    return {outputs_[k], run_.shares.empty() ? nullptr : &run_.shares[k]};
+    inputs_.push_back(x.value);
+    if (notes_.empty()) return {outputs_[k], outputs_[k]};
+    notes_[k].seen = x.sum;
+    return {outputs_[k], outputs_[k], &notes_[k]};
   }
 
  private:
   std::span<const at::Tensor> outputs_;
-  StreamRun& run_;
+  std::span<BlockNote> notes_;
+  std::vector<at::Tensor>& inputs_;
 };
+
+void add_notes(std::span<const BlockNote> notes, StreamRun& run) {
+  for (const auto& note : notes) run.shares.push_back(note.shares);
+  for (size_t k = 0; k + 1 < notes.size(); ++k) {
+    const BlockNote& note = notes[k];
+    run.passes_sum.push_back(!note.shares.empty() && note.joined.is_same(note.seen) &&
+                             note.sum.is_same(notes[k + 1].seen));
+  }
+}
 
 StreamSpec spec_of(const nn::Parameters& parameters, const StackTrace& trace,
                    const schemes::Options& scheme) {
@@ -116,11 +148,12 @@ StreamSpec spec_of(const nn::Parameters& parameters, const StackTrace& trace,
 StreamRun run_streams(const StreamSpec& spec, const Tensor& embedded,
                       std::span<const Tensor> outputs) {
   StreamRun run;
-  if (spec.shares) run.shares.resize(outputs.size());
+  std::vector<BlockNote> notes(spec.shares ? outputs.size() : 0);
   StreamArithmetic arithmetic(spec);
   const auto scheme = schemes::make(arithmetic, spec.stack, spec.scheme);
-  const GivenBlocks blocks(outputs, spec.stack.blocks_per_layer, run);
-  run.y = scheme->forward({embedded}, blocks).value;
+  const GivenBlocks blocks(outputs, spec.stack.blocks_per_layer, notes, run.inputs);
+  run.y = scheme->forward({embedded, embedded}, blocks).value;
+  add_notes(notes, run);
   return run;
 }
 
@@ -132,11 +165,11 @@ Tensor replay(const nn::Parameters& parameters, const StackTrace& trace,
       .y;
 }
 
-Shares branch_shares(const nn::Parameters& parameters, const StackTrace& trace) {
+StreamRun measure_streams(const nn::Parameters& parameters, const StackTrace& trace) {
   const at::NoGradGuard no_grad;
   StreamSpec spec = spec_of(parameters, trace, parameters.config().residual);
   spec.shares = true;
-  return run_streams(spec, trace.embedded, trace.outputs).shares;
+  return run_streams(spec, trace.embedded, trace.outputs);
 }
 
 }  // namespace residual::probe

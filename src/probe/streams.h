@@ -15,7 +15,7 @@ struct StreamSpec {
   schemes::Stack stack;
   schemes::Options scheme;
   const nn::Parameters* parameters = nullptr;  // of norms and weights; null: as they start
-  bool shares = false;                         // whether to measure them
+  bool shares = false;                         // whether to measure them, and what passes on
 };
 
 // How much of a residual sum is the block's own output: Var[c f_k] / Var[a x_k + c f_k], with the
@@ -28,6 +28,9 @@ struct StreamRun {
   std::vector<Tensor> inputs;  // what each block sees
   Tensor y;
   Shares shares;
+  // Whether the block above sees the sum of what this one saw and gave, scaled or normalised, and
+  // nothing else. Not so where a scheme joins a layer with those below it.
+  std::vector<bool> passes_sum;  // [block], but for the last
 };
 
 // `outputs` are f_1, f_2, ... of whole layers, as many as the stack has or fewer. Gradients flow
@@ -40,6 +43,7 @@ StreamRun run_streams(const StreamSpec& spec, const Tensor& embedded,
 Tensor replay(const nn::Parameters& parameters, const StackTrace& trace,
               const schemes::Options& scheme, int layers);
 
-Shares branch_shares(const nn::Parameters& parameters, const StackTrace& trace);
+// The traced stack again, with the shares of its blocks.
+StreamRun measure_streams(const nn::Parameters& parameters, const StackTrace& trace);
 
 }  // namespace residual::probe

@@ -42,7 +42,9 @@ const Finding* baseline_of(const Findings& all, const Cell& cell) {
 }
 
 void add_p_values(Findings& all) {
-  const auto scored = [](const Finding& f) { return f.result && !f.result->scores.empty(); };
+  const auto scored = [](const Finding& f) {
+    return f.result && f.result->converged && !f.result->scores.empty();
+  };
   if (all.plan.baseline.empty() || std::ranges::none_of(all.cells, scored)) return;
   const auto tests = load_tests(all.plan, all.cells[0].work.cell.config.data.prepared);
   const metrics::Bleu bleu(tests[0].bleu);
@@ -67,6 +69,24 @@ bool counts(const std::string& name, const std::string& test) {
   if (test == kFromEnglish) return name.starts_with("en-");
   if (test == kToEnglish) return name.ends_with("-en");
   return test.empty() || name == test;
+}
+
+// Whether the study scores such a test set. Those of the corpus are known by the runs scored so
+// far: before the first, any may be among them.
+bool has_test(const Findings& all, const std::string& test) {
+  if (test.empty()) return true;
+  bool is_known = !all.plan.evaluate.tests.empty();
+  for (const auto& planned : all.plan.evaluate.tests) {
+    if (counts(planned.name, test)) return true;
+  }
+  for (const auto& finding : all.cells) {
+    if (!finding.result) continue;
+    for (const auto& score : finding.result->scores) {
+      if (counts(score.test, test)) return true;
+      is_known = true;
+    }
+  }
+  return !is_known;
 }
 
 // The mean over the test sets that `test` stands for; NaN without any.
@@ -96,6 +116,7 @@ Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path&
 
 Summary summarise(const Findings& all, const Place& place, const std::string& test) {
   Summary summary;
+  if (!has_test(all, test)) return summary;
   bool is_better = false, is_worse = false;  // than the baseline, with some seed
   std::vector<double> scores;
   for (const auto& finding : all.cells) {
@@ -111,7 +132,7 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
     const double score = score_of(*finding.result, test);
     if (std::isnan(score)) continue;
     scores.push_back(score);
-    if (finding.p_value) {
+    if (finding.p_value && test.empty()) {
       summary.p_value = std::max(summary.p_value.value_or(0), *finding.p_value);
       is_better |= finding.gain > 0;
       is_worse |= finding.gain < 0;

@@ -15,7 +15,7 @@ struct Finding {
   Work work;
   std::optional<Result> result;   // nothing: not done yet
   Record record;                  // as far as it is
-  std::optional<double> p_value;  // of the difference in BLEU from the baseline's cell
+  std::optional<double> p_value;  // of the difference in BLEU from the baseline's; both converged
   double gain = 0;                // that difference
 };
 
@@ -34,13 +34,16 @@ struct Place {
   size_t scheme, depth, schedule;
 };
 struct Summary {
-  int done = 0, failed = 0;       // seeds
-  int scored = 0;                 // that converged and have such a test set
-  double mean = 0;                // BLEU of those that converged
-  double deviation = 0;           // its sample standard deviation; 0 for one
-  std::optional<double> p_value;  // the largest over seeds; 1 if they contradict each other
+  int done = 0, failed = 0;  // seeds
+  int scored = 0;            // that converged and have such a test set
+  double mean = 0;           // BLEU of those that converged
+  double deviation = 0;      // its sample standard deviation; 0 for one
+  // Of all test sets together, so of their mean only: the largest over seeds; 1 if they contradict
+  // each other.
+  std::optional<double> p_value;
 };
-// `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all.
+// `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all. Of a test
+// set that the study does not score nothing is known, not even that a run failed.
 Summary summarise(const Findings& findings, const Place& place, const std::string& test = "");
 
 // "35.37", "35.37 ± 0.12", "Fail", "35.37 (1 of 3 failed)"; an asterisk where p < 0.05; "–" where

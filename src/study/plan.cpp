@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "base/error.h"
@@ -13,6 +14,11 @@
 #include "study/paper.h"
 
 namespace residual::study {
+namespace {
+
+constexpr double kSteepestPenalty = 100;  // of lengths; as decode::check has it
+
+}  // namespace
 
 void fields(ConfigVisitor& visit, SchemePlan& s) {
   visit("name", s.name, "the residual scheme; `residual schemes` lists them");
@@ -33,7 +39,7 @@ void fields(ConfigVisitor& visit, TestPlan& t) {
   visit("source", t.source, "raw text, one sentence per line");
   visit("reference", t.reference, "its translation, line by line");
   visit("direction", t.direction, "such as en-de; may be left out if the corpus has one alone");
-  visit("length_penalty", t.length_penalty, "for this text", {.min = -100, .max = 100});
+  visit("length_penalty", t.length_penalty, "for this text; nan: that of [evaluate]");
 }
 
 void fields(ConfigVisitor& visit, EvaluatePlan& e) {
@@ -43,8 +49,8 @@ void fields(ConfigVisitor& visit, EvaluatePlan& e) {
   visit("average_epochs", e.average_epochs, "how many, if the mean", {.min = 1});
   visit("beam", e.beam, "hypotheses kept while translating",
         {.min = 1, .max = static_cast<double>(decode::kWidestBeam)});
-  visit("length_penalty", e.length_penalty, "for the test sets of the corpus",
-        {.min = -100, .max = 100});
+  visit("length_penalty", e.length_penalty, "for every test set that has none of its own",
+        {.min = -kSteepestPenalty, .max = kSteepestPenalty});
   visit("tokenize", e.tokenizer,
         "BLEU's words: none, 13a, intl, char or zh; or corpus: those of the prepared text, without "
         "smoothing, as fairseq-generate and multi-bleu.perl score them");
@@ -59,7 +65,8 @@ void fields(ConfigVisitor& visit, Plan& p) {
   visit("recipe", p.recipe, "what all runs are trained by, relative to the plan's directory");
   visit("set", p.settings, "keys of the recipe that are different for all runs, KEY=VALUE");
   visit("depths", p.depths, "layers of the encoder and of the decoder");
-  visit("seeds", p.seeds, "of first values and dropout; results are averaged over them");
+  visit("seeds", p.seeds,
+        "of first values, dropout and the order of batches; results are averaged over them");
   visit("baseline", p.baseline, "scheme that the others are compared with");
   visit("probe_every", p.probe_every,
         "updates between the lines that `residual train --probe` records; 0: none", {.min = 0});
@@ -135,6 +142,9 @@ void check(const Plan& plan) {
     require_plain_name(plan, "evaluate.tests.name", test.name);
     require(names.insert(test.name).second, "{}: evaluate.tests.name: {} is there twice", where,
             test.name);
+    require(std::abs(test.length_penalty) <= kSteepestPenalty,
+            "{}: evaluate.tests.length_penalty: expected {} to {}, got {}", where,
+            -kSteepestPenalty, kSteepestPenalty, test.length_penalty);
   }
 }
 
@@ -162,6 +172,7 @@ std::vector<std::string> settings_of(const Plan& plan, const Cell& cell) {
   const int64_t layers = plan.depths[cell.depth];
   all.push_back(fmt::format("model.encoder_layers={}", layers));
   all.push_back(fmt::format("model.decoder_layers={}", layers));
+  all.push_back(fmt::format("batch.seed={}", plan.seeds[cell.seed]));  // a plan may hold the order
   const auto add = [&](const std::vector<std::string>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
@@ -218,6 +229,9 @@ Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change) {
   plan.file = file;
   read_layered_config(file, plan);
   if (change) change(plan);
+  for (auto& test : plan.evaluate.tests) {
+    if (std::isnan(test.length_penalty)) test.length_penalty = plan.evaluate.length_penalty;
+  }
   check(plan);
   return plan;
 }

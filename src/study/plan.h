@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct SchedulePlan {
 struct TestPlan {
   std::string name, source, reference;  // a column's title, two files
   std::string direction;                // "en-de"; empty: the corpus's only one
-  double length_penalty = 1;
+  // NaN until the plan is loaded: that of [evaluate].
+  double length_penalty = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct EvaluatePlan {

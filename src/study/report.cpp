@@ -155,8 +155,10 @@ probe::Report make_report(const Findings& all) {
   if (plan.tables.empty()) report.tables.push_back(grid_table(all));
   std::string note = kTableNote;
   if (!plan.baseline.empty()) {
-    note += fmt::format(" *: differs from {} with p < 0.05 (paired bootstrap, {} samples).",
-                        plan.baseline, plan.evaluate.samples);
+    note += fmt::format(
+        " *: differs from {} with p < 0.05 over all test sets together (paired bootstrap, {} "
+        "samples).",
+        plan.baseline, plan.evaluate.samples);
   }
   for (auto& table : report.tables) table.note = note;
   report.tables.push_back(run_table(all));

@@ -44,12 +44,23 @@ struct Row {
   size_t scheme;
 };
 
-std::string ours(const Findings& all, const Row& row, int64_t layers, const std::string& test) {
+// Whether the mean over all test sets takes in every one that a column of the table names: another
+// mean would not stand beside the paper's.
+bool is_whole_mean(const PaperTable& table, const Findings& all, const Place& place) {
+  const int scored = summarise(all, place).scored;
+  return std::ranges::all_of(table.columns, [&](const PaperColumn& column) {
+    return summarise(all, place, column.test).scored == scored;
+  });
+}
+
+std::string ours(const PaperTable& table, const Findings& all, const Row& row, int64_t layers,
+                 const std::string& test) {
   const Place place{.scheme = row.scheme,
                     .depth = depth_place(all.plan, layers),
                     .schedule = schedule_place(all.plan, row.paper.schedule)};
   const bool trained = place.scheme != kNone && place.depth != kNone && place.schedule != kNone;
-  return trained ? text_of(summarise(all, place, test)) : kNothing;
+  if (!trained || (test.empty() && !is_whole_mean(table, all, place))) return kNothing;
+  return text_of(summarise(all, place, test));
 }
 
 // The paper's rows, each with the first of the plan's schemes that has its name; then rows of the
@@ -119,9 +130,9 @@ TextTable paper_table(const PaperTable& table, const Findings& all) {
     for (size_t c = 0; c < table.columns.size(); ++c) {
       const std::string& value = row.paper.values[c];
       cells.push_back({value.empty() ? kNothing : value});
-      cells.push_back({ours(all, row, table.columns[c].layers, table.columns[c].test)});
+      cells.push_back({ours(table, all, row, table.columns[c].layers, table.columns[c].test)});
     }
-    for (const int64_t layers : extra) cells.push_back({ours(all, row, layers, "")});
+    for (const int64_t layers : extra) cells.push_back({ours(table, all, row, layers, "")});
     out.rows.push_back(std::move(cells));
   }
   return out;

@@ -47,6 +47,22 @@ TEST(Config, RefusesNumbersThatDoNotFitEachOther) {
               HasSubstr("\"all\" needs one vocabulary; source has 12 symbols, target 10"));
 }
 
+TEST(Config, RefusesVocabulariesOfSpecialSymbolsAlone) {
+  const auto both = [](int64_t symbols) {
+    return [symbols](Config& c) { c.source_vocabulary = c.target_vocabulary = symbols; };
+  };
+  EXPECT_EQ(refusal(both(0)), "accepted");  // not known yet
+  EXPECT_EQ(refusal(both(5)), "accepted");
+  for (const int64_t symbols : {1, 4}) {
+    EXPECT_THAT(refusal(both(symbols)), HasSubstr("model.source_vocabulary: "));
+  }
+  EXPECT_THAT(refusal([](Config& c) {
+                c.sharing = Sharing::target;
+                c.target_vocabulary = 4;
+              }),
+              HasSubstr("model.target_vocabulary: 4 symbols are too few"));
+}
+
 TEST(Config, RefusesSchemesAndOptionsThatDoNotExist) {
   EXPECT_THAT(refusal([](Config& c) { c.residual.name = "resi-duel"; }),
               HasSubstr("did you mean \"resi-dual\"?"));

@@ -116,9 +116,24 @@ TEST_P(StreamsOf, EveryBlockHasAShareOfEachSumItJoins) {
   traced.loss();
   const size_t sums = GetParam().name == "resi-dual" ? 2 : 1;
   for (const StackTrace& trace : traced.tracer.stacks()) {
-    for (const auto& shares : branch_shares(traced.parameters, trace)) {
+    for (const auto& shares : measure_streams(traced.parameters, trace).shares) {
       ASSERT_EQ(shares.size(), sums);
       for (const double share : shares) EXPECT_GT(share, 0);
+    }
+  }
+}
+
+// B2T and DLCL give the next layer more than the sum of the last block.
+TEST_P(StreamsOf, TheNextBlockSeesTheSumButWhereLayersAreJoined) {
+  TracedModel traced(test::tiny_config(GetParam()));
+  traced.loss();
+  const bool joins_layers = GetParam().name == "b2t" || GetParam().name == "dlcl";
+  for (const StackTrace& trace : traced.tracer.stacks()) {
+    const auto passes_sum = measure_streams(traced.parameters, trace).passes_sum;
+    ASSERT_EQ(static_cast<int>(passes_sum.size()), trace.blocks() - 1);
+    for (int k = 0; k + 1 < trace.blocks(); ++k) {
+      const bool closes_layer = (k + 1) % trace.per_layer == 0;
+      EXPECT_EQ(passes_sum[k], !(joins_layers && closes_layer)) << "block " << k + 1;
     }
   }
 }
@@ -131,7 +146,7 @@ TEST(Shares, ArePreLnsBranchOverTheRunningSum) {
   TracedModel traced(test::tiny_config({.name = "pre-ln"}));
   traced.loss();
   const StackTrace& trace = traced.tracer.stacks()[1];
-  const auto shares = branch_shares(traced.parameters, trace);
+  const auto shares = measure_streams(traced.parameters, trace).shares;
   test::Rows sum = to_rows(trace.embedded);
   for (int k = 0; k < trace.blocks(); ++k) {
     const test::Rows f = to_rows(trace.outputs[k]);
@@ -144,7 +159,7 @@ TEST(Shares, OfResiDualsDualStreamAreThoseOfASum) {
   TracedModel traced(test::tiny_config({.name = "resi-dual", .eta = 0.5}));
   traced.loss();
   const StackTrace& trace = traced.tracer.stacks()[0];
-  const auto shares = branch_shares(traced.parameters, trace);
+  const auto shares = measure_streams(traced.parameters, trace).shares;
   test::Rows d = test::scale(to_rows(trace.embedded), 0.5);
   for (int k = 0; k < trace.blocks(); ++k) {
     const test::Rows f = test::scale(to_rows(trace.outputs[k]), 0.5);

@@ -137,6 +137,17 @@ TEST(Batches, OfTextAreSegmentedAsTheModelDoes) {
   EXPECT_EQ(made.batch.sources.offsets, (std::vector<int64_t>{0, 4, 6}));
 }
 
+TEST(Batches, OfTextNeedTheSymbolsOfTheModel) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "en") << "a z\n";
+  const ModelOptions options{.subjects = {write_model(directory / "letters")},
+                             .text = directory / "en",
+                             .translation = directory / "en"};
+  replace_file(directory / "letters/vocabulary.txt", letters() + "z 1\n");
+  EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
+              ThrowsMessage<Error>(HasSubstr("has 24 symbols, the model has 23")));
+}
+
 TEST(Batches, OfTextNeedTheTranslation) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory / "en") << "a b c\n";
@@ -158,6 +169,15 @@ TEST(Batches, OfTextThatIsTooLongSayThePositions) {
               ThrowsMessage<Error>(HasSubstr("has no sentence of at most 64 tokens")));
 }
 
+// What a worker of a training run passes at a time does not matter.
+TEST(Batches, OfACorpusHaveTheTokensThatAreAskedFor) {
+  const test::ReverseTask task;
+  const ModelOptions options{
+      .settings = {"batch.pass_tokens=16"}, .data = task.prepared(), .tokens = 1000};
+  const auto batch = make_batch(open_subjects(options)[0], options).batch;
+  EXPECT_GT(batch.source.size(0), 100);  // all that there is
+}
+
 TEST(Batches, AtRandomKeepWithinTheTokensAndTheVocabulary) {
   const ModelOptions options{.settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
                              .tokens = 100};
@@ -166,6 +186,27 @@ TEST(Batches, AtRandomKeepWithinTheTokensAndTheVocabulary) {
   EXPECT_GT(batch.source.size(0), 60);
   EXPECT_LT(batch.source.max().item<int64_t>(), 9);
   EXPECT_GE(batch.source.min().item<int64_t>(), 2);
+}
+
+TEST(Batches, AreNamedOnceOrWithEachModelIfTheyDiffer) {
+  const test::TemporaryDirectory directory;
+  const std::string small =
+      "[model]\nwidth = 8\ninner = 8\nheads = 2\nencoder_layers = 1\ndecoder_layers = 1\n";
+  std::ofstream(directory / "one.toml") << small;
+  std::ofstream(directory / "two.toml") << small << "max_positions = 8\n";
+  const ModelOptions options{.subjects = {directory / "one.toml", directory / "two.toml"},
+                             .settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
+                             .tokens = 64};
+  const Report different = probe_models(options);
+  ASSERT_EQ(different.facts.size(), 2u);
+  EXPECT_THAT(different.facts[0].second, HasSubstr("; probed on "));
+  EXPECT_THAT(different.facts[1].second, HasSubstr("; probed on 8 sentences, 64 tokens"));
+
+  ModelOptions alike = options;
+  alike.settings.push_back("model.max_positions=8");
+  const Report same = probe_models(alike);
+  ASSERT_EQ(same.facts.size(), 3u);
+  EXPECT_EQ(same.facts[2].first, "probed on");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "probe/theory.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +8,7 @@
 #include <numbers>
 
 #include "probe/adam_condition.h"
+#include "probe/probe.h"
 
 namespace residual::probe {
 namespace {
@@ -90,6 +92,14 @@ TEST(AdamCondition, SpectralNormIsTheLargestElement) {
 
 TEST(AdamCondition, EquationThreeAsPrintedLacksTheSquare) {
   EXPECT_NEAR(printed_condition({}, 1), 3.2, 1e-12);
+}
+
+TEST(AdamCondition, NoteOfTheFigureHasTheNumbersOfItsSetting) {
+  EXPECT_THAT(probe_adam({.steps = 1}).figures.at(0).note,
+              testing::HasSubstr("would start at 3.2, not at 3200."));
+  const AdamOptions other{.setting = {.parameters = 4096, .epsilon = 1e-8}, .steps = 1};
+  EXPECT_THAT(probe_adam(other).figures.at(0).note,
+              testing::HasSubstr("would start at 64, not at 6.4e+05."));
 }
 
 TEST(AdamCondition, FairseqsEpsilonIsSmallerByTheBiasCorrection) {

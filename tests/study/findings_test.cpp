@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "study/plans.h"
 #include "study/report.h"
 #include "study/tables.h"
@@ -58,6 +60,16 @@ TEST(Summary, IsNotSignificantWhereSeedsContradictEachOther) {
   EXPECT_EQ(summarise(all, {1, 0, 0}).p_value, 1);
 }
 
+// The p value is of all test sets pooled: it says nothing of one of them.
+TEST(Summary, IsSignificantOverAllTestSetsOnly) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  for (auto& finding : all.cells) finding.p_value = 0.01;
+  EXPECT_EQ(text_of(summarise(all, {1, 0, 0})), "32.00 ± 2.00*");
+  EXPECT_EQ(text_of(summarise(all, {1, 0, 0}, "en-de")), "31.00 ± 2.00");
+  EXPECT_EQ(text_of(summarise(all, {1, 0, 0}, kToEnglish)), "33.00 ± 2.00");
+}
+
 TEST(Summary, SaysHowManySeedsFailed) {
   const TinyPlan tiny;
   const Findings all = example(tiny);
@@ -110,6 +122,74 @@ TEST(Tables, HaveARowForEveryVariant) {
   const auto table = paper_table(*find_table(2), {.plan = plan, .output = tiny.output()});
   EXPECT_EQ(table.rows.back().at(0).text, "admin, log");
   EXPECT_EQ(table.rows.size(), find_table(2)->rows.size() + 1);
+}
+
+// Of table 6, by row and column.
+std::string ours_of_wmt(const Findings& all, const std::string& method, const std::string& column) {
+  const auto table = paper_table(*find_table(6), all);
+  const auto at = std::ranges::find(table.columns, column + ", here") - table.columns.begin();
+  for (const auto& row : table.rows) {
+    if (row.at(0).text == method) return row.at(static_cast<size_t>(at)).text;
+  }
+  return "no such row";
+}
+
+void score_years(Findings& all, const std::vector<std::string>& years) {
+  for (auto& finding : all.cells) {
+    if (!finding.result) continue;
+    finding.result->scores.clear();
+    for (const auto& year : years) finding.result->scores.push_back({year, 30});
+  }
+}
+
+TEST(Tables, HaveNoMeanBesideThePapersUnlessItIsOverTheSameTestSets) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  score_years(all, {"2010", "2011", "2012", "2013", "2014", "2015"});
+  EXPECT_EQ(ours_of_wmt(all, "ResiDual", "2015"), "30.00 ± 0.00");
+  EXPECT_EQ(ours_of_wmt(all, "ResiDual", "2016"), "–");
+  EXPECT_EQ(ours_of_wmt(all, "ResiDual", "Average"), "–");
+  score_years(all, {"2010", "2011", "2012", "2013", "2014", "2015", "2016"});
+  EXPECT_EQ(ours_of_wmt(all, "ResiDual", "Average"), "30.00 ± 0.00");
+}
+
+TEST(Tables, SayFailOnlyOfTestSetsThatTheStudyHas) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  score_years(all, {"2014"});
+  for (auto& finding : all.cells) {
+    if (finding.result) finding.result->converged = false;
+  }
+  EXPECT_EQ(ours_of_wmt(all, "Post-LN", "2014"), "Fail");
+  EXPECT_EQ(ours_of_wmt(all, "Post-LN", "2015"), "–");
+  EXPECT_EQ(ours_of_wmt(all, "Post-LN", "Average"), "Fail");
+}
+
+// Post-LN, the baseline, and ResiDual with the same translations.
+void write_results(const Plan& plan, const TinyPlan& tiny, const std::vector<bool>& converged) {
+  const auto work = look(plan, {.output = tiny.output(), .program = "residual"});
+  fs::create_directories(tiny.output() / "results");
+  for (size_t i = 0; i < work.size(); ++i) {
+    const fs::path file = result_file(tiny.output(), work[i].cell);
+    replace_file(file, to_toml(Result{.made_from = fingerprint(plan, work[i].cell),
+                                      .converged = converged.at(i),
+                                      .scores = {{"dev", 100}}}));
+    replace_file(fs::path(file).replace_extension(".dev.txt"),
+                 read_file(tiny.task().path("dev.de")));
+  }
+}
+
+TEST(PValues, AreOfRunsThatConvergedAsTheirBaselineDid) {
+  const TinyPlan tiny;
+  const Plan plan = tiny.load("depths = 1\nbaseline = \"post-ln\"\n", test::kTwoSchemes);
+  const auto p_value = [&](const std::vector<bool>& converged) {
+    write_results(plan, tiny, converged);
+    const auto work = look(plan, {.output = tiny.output(), .program = "residual"});
+    return gather(plan, work, tiny.output()).cells.at(1).p_value;
+  };
+  EXPECT_TRUE(p_value({true, true}));
+  EXPECT_FALSE(p_value({false, true}));
+  EXPECT_FALSE(p_value({true, false}));
 }
 
 TEST(Tables, AverageColumnOfWmtIsTheMeanOfItsYears) {

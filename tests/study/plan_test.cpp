@@ -43,6 +43,7 @@ TEST(Plan, IsAGridOfCellsShallowOnesFirst) {
   EXPECT_EQ(cells[5].config.model.encoder_layers, 2);
   EXPECT_EQ(cells[5].config.model.decoder_layers, 2);
   EXPECT_EQ(cells[3].config.train.seed, 7);
+  EXPECT_EQ(cells[3].config.batch.seed, 7);
 }
 
 TEST(Plan, SchemesOverruleItAndSchedulesOverruleSchemes) {
@@ -121,6 +122,10 @@ TEST(Plan, MistakesAreNamed) {
                                             "[[evaluate.tests]]\nname = \"dev\"\nsource = \"a\"\n"
                                             "reference = \"b\"\n"),
               HasSubstr("dev is there twice"));
+  EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) +
+                                            "[[evaluate.tests]]\nname = \"x\"\nsource = \"a\"\n"
+                                            "reference = \"b\"\nlength_penalty = 101\n"),
+              HasSubstr("evaluate.tests.length_penalty: expected -100 to 100, got 101"));
   EXPECT_THAT(complaint("depths = 1\nset = [\"validate.every_epochs=0\"]\n", kTwoSchemes),
               HasSubstr("validates never"));
   EXPECT_THAT(complaint("depths = 1\nevaluate.model = \"average\"\n", kTwoSchemes),
@@ -138,6 +143,19 @@ TEST(Plan, KeysCanBeOverruled) {
   EXPECT_THAT(plan.seeds, ElementsAre(3, 4));
   EXPECT_THAT([&] { load_plan(file, [](Plan& p) { p.seeds.clear(); }); },
               testing::ThrowsMessage<Error>(HasSubstr("seeds: is empty")));
+}
+
+TEST(Plan, TestsHaveTheLengthPenaltyOfTheEvaluationUnlessTheyHaveTheirOwn) {
+  const TinyPlan tiny;  // whose own test, dev, comes last
+  const auto tests = tiny.load("depths = 1\nevaluate.length_penalty = 0.6\n",
+                               std::string(kTwoSchemes) +
+                                   "[[evaluate.tests]]\nname = \"own\"\nsource = \"a\"\n"
+                                   "reference = \"b\"\nlength_penalty = 1.4\n")
+                         .evaluate.tests;
+  ASSERT_EQ(tests.size(), 2u);
+  EXPECT_EQ(tests[0].length_penalty, 1.4);
+  EXPECT_EQ(tests[1].length_penalty, 0.6);
+  EXPECT_EQ(tiny.load("depths = 1\n", kTwoSchemes).evaluate.tests.at(0).length_penalty, 1);
 }
 
 TEST(Plan, AllThatAreShippedCanBeExpanded) {
