@@ -8,9 +8,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -41,11 +40,6 @@ std::string partial_prefix(const fs::path& path) {
   return fmt::format(".{}.partial-", path.filename().string());
 }
 
-bool is_alive(const std::string& process) {
-  const auto id = static_cast<pid_t>(std::strtol(process.c_str(), nullptr, 10));
-  return id > 0 && id != ::getpid() && (::kill(id, 0) == 0 || errno == EPERM);
-}
-
 // What "/dev/stdout" or "/dev/fd/63" names: a file that is open already, and is to be written to
 // from where it stands. -1 if the path is none of these.
 int open_descriptor(const fs::path& path) {
@@ -68,9 +62,10 @@ bool is_mount_point(const fs::path& directory) {
          own.st_dev != parent.st_dev;
 }
 
-// An open directory that nobody else has locked, or -1. The kernel drops the lock with the process.
-int lock_directory(const fs::path& directory) {
-  const int file = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+// An open file or directory that nobody else has locked, or -1. The kernel drops the lock with the
+// process.
+int lock(const fs::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0) {
     ::close(file);
     return -1;
@@ -159,19 +154,35 @@ AtomicFile::AtomicFile(fs::path path, FileSystem& system)
           directory.string());
   const std::string prefix = partial_prefix(path_);
   for (const auto& left : fs::directory_iterator(directory, ignored)) {
-    const std::string name = left.path().filename();
-    if (name.starts_with(prefix) && !is_alive(name.substr(prefix.size())))
-      system_.remove(left.path());
+    if (!left.path().filename().string().starts_with(prefix)) continue;
+    const int owned = lock(left.path());
+    if (owned < 0) continue;
+    system_.remove(left.path());
+    ::close(owned);
   }
-  temporary_ = directory / fmt::format("{}{}", prefix, ::getpid());
-  file_ = system_.create(temporary_);
+  open_temporary(directory / prefix);
   struct stat before = {};
   if (::stat(path_.c_str(), &before) == 0) ::fchmod(file_, before.st_mode & 07777);
+}
+
+// Another process that looks for left-overs may come between creating and locking: it then has
+// removed the file by the time the lock is ours.
+void AtomicFile::open_temporary(const std::string& prefix) {
+  struct stat made = {};
+  do {
+    if (file_ >= 0) ::close(std::exchange(file_, -1));
+    const fs::path name = fmt::format("{}{}-{:08x}", prefix, ::getpid(), std::random_device()());
+    file_ = system_.create(name);
+    temporary_ = name;
+    ::flock(file_, LOCK_EX);  // a file system without locks does without
+  } while (::fstat(file_, &made) == 0 && made.st_nlink == 0);
+  lock_ = ::fcntl(file_, F_DUPFD_CLOEXEC, 0);
 }
 
 AtomicFile::~AtomicFile() {
   if (file_ >= 0) ::close(file_);
   if (!temporary_.empty()) system_.remove(temporary_);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -195,6 +206,7 @@ void AtomicFile::commit() {
   system_.close(std::exchange(file_, -1), temporary_);
   system_.rename(temporary_, path_);
   temporary_.clear();
+  ::close(std::exchange(lock_, -1));
   system_.sync_directory(directory_of(path_));
 }
 
@@ -235,6 +247,11 @@ std::string read_file(const fs::path& path) {
   return content;
 }
 
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+}
+
 AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
                                  FileSystem& system)
     : system_(system), target_(without_trailing_slash(target)), replace_(replace), marker_(marker) {
@@ -253,19 +270,18 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
   for (const auto& entry : fs::directory_iterator(parent)) {
     const std::string name = entry.path().filename();
     if (!name.starts_with(prefix)) continue;
-    const std::string process = name.substr(prefix.size());
-    const int lock = entry.is_directory() ? lock_directory(entry.path()) : -1;
-    require(entry.is_directory() ? lock >= 0 : !is_alive(process),
-            "{}: process {} is writing it; wait for it to end, or stop it", target_.string(),
-            process);
+    const std::string owner = name.substr(prefix.size());
+    const int owned = lock(entry.path());
+    require(owned >= 0, "{}: process {} is writing it; wait for it to end, or stop it",
+            target_.string(), owner.substr(0, owner.find('-')));
     system_.remove(entry.path());
-    if (lock >= 0) ::close(lock);
+    ::close(owned);
   }
   partial_ = parent / fmt::format("{}{}", prefix, ::getpid());
   std::error_code error;
   fs::create_directory(partial_, error);
   require(!error, "{}: cannot create directory: {}", partial_.string(), error.message());
-  lock_ = lock_directory(partial_);
+  lock_ = lock(partial_);
 }
 
 bool AtomicDirectory::gives_way() const {

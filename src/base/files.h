@@ -30,8 +30,9 @@ class FileSystem {
 // A file that replaces `path` whole or not at all, even if the machine loses power: bytes go to a
 // temporary neighbour, which commit() syncs, renames, and whose directory it syncs. Without
 // commit() the destructor removes the neighbour and `path` stays what it was; neighbours that dead
-// processes left are removed by the next one. A link is followed. What is not a regular file (a
-// device, a pipe) is written to as it stands.
+// processes left are removed by the next one: a lock tells whether their owner lives, even where
+// process numbers mean nothing, between containers. A link is followed. What is not a regular file
+// (a device, a pipe) is written to as it stands.
 class AtomicFile {
  public:
   explicit AtomicFile(fs::path path, FileSystem& system = FileSystem::real());
@@ -44,12 +45,14 @@ class AtomicFile {
   void commit();
 
  private:
+  void open_temporary(const std::string& prefix);
   void flush();
 
   FileSystem& system_;
   fs::path path_;
   fs::path temporary_;  // empty: written in place, or committed
-  int file_;
+  int file_ = -1;
+  int lock_ = -1;  // of the temporary, until it is renamed
   std::string buffer_;
   uint64_t size_ = 0;
 };
@@ -59,6 +62,9 @@ void replace_file(const fs::path& path, std::string_view content,
                   FileSystem& system = FileSystem::real());
 
 std::string read_file(const fs::path& path);
+
+// Whether it names a file in some directory, and can name none outside of it.
+bool is_file_name(const std::string& name);
 
 // A directory that appears whole or not at all: files are written into path() and commit() syncs
 // them and renames it to `target`, which must not exist, then and now. With `replace` it may, if it

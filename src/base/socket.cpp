@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace residual {
 namespace {
@@ -23,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenTries = 200ms;
 constexpr auto kOneTry = 5s;
+constexpr auto kSilence = 3s;  // before the reason why it takes long is told
 // After so long without a sign of life the other side counts as gone: a machine that lost its power
 // or its network says nothing.
 constexpr int kIdleSeconds = 60, kProbeSeconds = 10, kProbes = 6;
@@ -135,7 +137,8 @@ Socket Socket::listen(int port) {
 
 Socket Socket::connect(const std::string& host, int port, Time until) {
   std::string why;
-  for (;;) {
+  const Time begin = Clock::now();
+  for (bool told = false;;) {
     const Addresses addresses = resolve(host, port, why);
     for (const addrinfo* a = addresses.get(); a != nullptr; a = a->ai_next) {
       Socket made(
@@ -149,6 +152,10 @@ Socket Socket::connect(const std::string& host, int port, Time until) {
       why = std::strerror(error);
     }
     if (Clock::now() + kBetweenTries >= until) fail("cannot reach {}:{}: {}", host, port, why);
+    if (!told && Clock::now() - begin > kSilence) {
+      log::info("{}:{} cannot be reached yet: {}; trying on", host, port, why);
+      told = true;
+    }
     std::this_thread::sleep_for(kBetweenTries);
   }
 }

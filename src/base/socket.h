@@ -20,7 +20,8 @@ class Socket {
 
   // On all addresses of this machine; 0 takes a port that is free.
   static Socket listen(int port);
-  // Tries until then: who is to be reached may not have begun to listen.
+  // Tries until then: who is to be reached may not have begun to listen. Says once, after some
+  // seconds, what keeps it.
   static Socket connect(const std::string& host, int port, Time until);
   Socket accept(Time until) const;
 

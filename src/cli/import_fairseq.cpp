@@ -61,7 +61,7 @@ void add_architecture_options(CLI::App& command, model::FairseqOptions& o) {
       ->type_name("X")
       ->group(group);
   command.add_option("--max-positions", o.max_positions, "longest sentence, </s> counted")
-      ->check(positive())
+      ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

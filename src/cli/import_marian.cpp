@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/model_output.h"
 #include "model/marian.h"
@@ -19,6 +20,11 @@ struct Options {
 
 // A directory of Hugging Face's brings what an archive of Marian's needs to be told.
 void check_usage(const Options& o) {
+  require(fs::exists(o.import.weights), "{}: does not exist", o.import.weights.string());
+  const bool has_many = model::has_many_targets(o.import);
+  if (has_many && !o.import.target_language.empty()) {
+    throw CLI::ValidationError("--target-language: the tags name the languages, if several");
+  }
   if (fs::is_directory(o.import.weights)) {
     const bool has_pieces = !o.pieces.empty();
     if (!o.vocabularies.empty() || has_pieces) {
@@ -30,7 +36,9 @@ void check_usage(const Options& o) {
   }
   if (o.vocabularies.empty()) throw CLI::RequiredError("--vocabulary");
   if (o.import.source_language.empty()) throw CLI::RequiredError("--source-language");
-  if (o.import.target_language.empty()) throw CLI::RequiredError("--target-language");
+  if (!has_many && o.import.target_language.empty()) {
+    throw CLI::RequiredError("--target-language");
+  }
 }
 
 void run(Options o) {
@@ -73,8 +81,9 @@ void add_import_marian(CLI::App& root) {
       ->group(files);
   options->output.add_to(*command, "DIR", files);
   command
-      ->add_option("--vocabulary", options->vocabularies,
-                   "of an .npz: .yml, .json or .spm; one for both sides, or source and target")
+      ->add_option(
+          "--vocabulary", options->vocabularies,
+          "of an .npz: .yml, .json, .vocab or .spm; one for both sides, or source and target")
       ->expected(1, 2)
       ->type_name("FILE")
       ->group(text);
@@ -93,8 +102,9 @@ void add_import_marian(CLI::App& root) {
       ->type_name("LANG")
       ->group(text);
   command
-      ->add_option("--tag", import.source_tag,
-                   "symbol to put before every source, like >>deu<<, for models of many languages")
+      ->add_option("--tag", import.source_tags,
+                   "symbol to put before every source, like >>deu<<, for models of many languages; "
+                   "of several, or of all, each is a direction")
       ->type_name("SYMBOL")
       ->group(text);
   command

@@ -38,9 +38,11 @@ struct ModelOutput {
 
 // What a model that was imported turned out to be.
 inline void print_import(const fs::path& path, const model::Description& made) {
+  std::vector<std::string> targets;
+  for (const auto& d : made.directions) targets.push_back(d.target);
   fmt::print(
       "{}: {} model from {} to {}, {} encoder and {} decoder layers of width {}, {} parameters\n",
-      path.string(), made.model.residual.name, made.directions[0].source, made.directions[0].target,
+      path.string(), made.model.residual.name, made.directions[0].source, fmt::join(targets, ", "),
       made.model.encoder_layers, made.model.decoder_layers, made.model.width,
       format_count(static_cast<uint64_t>(model::parameter_count(made.model))));
 }

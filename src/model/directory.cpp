@@ -130,9 +130,11 @@ std::string config_text(const Description& description) {
 }  // namespace
 
 void check_language(const std::string& language) {
-  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '@';
+  };
   require(!language.empty() && std::ranges::all_of(language, fits),
-          "language \"{}\": expected letters, digits, - and _, like de or zh_TW", language);
+          "language \"{}\": expected letters, digits, -, _ and @, like de or zh_TW", language);
 }
 
 void fields(ConfigVisitor& visit, Direction& d) {
@@ -153,6 +155,25 @@ void fields(ConfigVisitor& visit, Description& d) {
   visit.table("model", d.model, "architecture");
 }
 
+namespace {
+
+// A model may come from anyone: what it names must lie beside it, or copying it would write, and
+// opening it read, any file at all.
+void check_names(const Description& d) {
+  for (const auto& file : {d.source_vocabulary, d.target_vocabulary}) {
+    require(is_file_name(file),
+            "source_vocabulary, target_vocabulary: expected the name of a file in the same "
+            "directory, got \"{}\"",
+            file);
+  }
+  for (const auto& direction : d.directions) {
+    check_language(direction.source);
+    check_language(direction.target);
+  }
+}
+
+}  // namespace
+
 Description parse_description(const std::string& text, const std::string& name) {
   Description d;
   read_toml(text, name, [&](ConfigVisitor& visit) { fields(visit, d); });
@@ -160,6 +181,7 @@ Description parse_description(const std::string& text, const std::string& name) 
           "{}: is of format {}, this version reads format {}; it was written by ResiDual {}", name,
           d.format, kFormat, d.residual);
   try {
+    check_names(d);
     check(d.model);
   } catch (const Error& error) {
     fail("{}: {}", name, error.what());
@@ -231,7 +253,7 @@ void Directory::read_description() {
   const std::string name = (path_ / kConfigFile).string();
   require(!is_bundle_ || contains(kConfigFile),
           "{}: is not a model in one file (it has no tensor {}{}); `residual export --to bundle` "
-          "makes one, `--average` takes checkpoints",
+          "makes one, `residual average CHECKPOINT -o DIR` makes a model of a checkpoint",
           path_.string(), kBundledFile, kConfigFile);
   description_ = parse_description(read(kConfigFile), name);
 }
@@ -281,7 +303,7 @@ const Direction& Directory::direction(const std::string& source, const std::stri
     fitting.push_back(all.back());
     found = &d;
   }
-  require(fitting.size() < 2, "{}: translates {}; say which is wanted", path_.string(),
+  require(fitting.size() < 2, "{}: translates {}; say which is wanted (from, to)", path_.string(),
           fmt::join(fitting, ", "));
   require(found != nullptr, "{}: does not translate {} to {}; it translates {}", path_.string(),
           source.empty() ? "any language" : source, target.empty() ? "any language" : target,

@@ -1,6 +1,7 @@
 #include "model/fairseq_import.h"
 
 #include "base/error.h"
+#include "model/marian_model.h"
 #include "model/parameters.h"
 
 namespace residual::model {
@@ -26,6 +27,7 @@ Description import_fairseq(const FairseqImport& options, const fs::path& output)
   FairseqOptions architecture = options.architecture;
   if (architecture.prefix.empty()) architecture.prefix = fairseq_prefix(file);
   const Config config = fairseq_config(file, architecture);
+  require_in_range(config, file.name() + ", as our configuration");
   const auto source = load_dictionary(options.source_dictionary, config.source_vocabulary);
   const auto target = load_dictionary(options.target_dictionary, config.target_vocabulary);
   const bool joined = source.format() == target.format();

@@ -16,10 +16,15 @@ struct MarianImport {
   // SentencePiece models; empty: the vocabularies' own if they are such, or none.
   fs::path source_pieces, target_pieces;
   std::string source_language, target_language;
-  std::string source_tag;                // ">>deu<<": put before every source
+  // ">>deu<<": put before every source. Several make a direction each, to the language that their
+  // name is, and "all" stands for every symbol of that form; target_language is then not asked for.
+  std::vector<std::string> source_tags;
   bool normalize_punctuation = false;    // before segmentation
   std::optional<int64_t> max_positions;  // otherwise the directory's own, or 1024
 };
+
+// Whether there is a direction for each of several tags.
+bool has_many_targets(const MarianImport& options);
 
 // Returns what was written to `output`. Architectures that differ in what they compute from a
 // Post-LN or Pre-LN Transformer are an Error that names the option.

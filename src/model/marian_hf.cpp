@@ -312,7 +312,7 @@ MarianVocabulary read_vocabulary(const fs::path& path, const Settings& settings,
 }
 
 // The numbers of special symbols are those of the vocabulary that translations are made of.
-void check_symbols(const Settings& settings, const MarianVocabulary& target, int64_t rows) {
+void check_symbols(const Settings& settings, const MarianVocabulary& target) {
   const auto expect = [&](const char* key, int64_t number, const char* symbol) {
     require(settings.number(key) == number, "{}: {} is {}, but the vocabulary's {} is {}",
             settings.name(), key, settings.number(key), symbol, number);
@@ -320,6 +320,7 @@ void check_symbols(const Settings& settings, const MarianVocabulary& target, int
   expect("eos_token_id", target.rows[0], "</s>");
   expect("pad_token_id", target.pad, "<pad>");
   const int64_t start = settings.number("decoder_start_token_id");
+  const auto rows = static_cast<int64_t>(target.rows.size()) + 1;  // with <pad>'s
   require(start >= 0 && start < rows, "{}: decoder_start_token_id: {} is no symbol's number",
           settings.name(), start);
 }
@@ -348,7 +349,7 @@ void complete_from_hf(MarianImport& o) {
             directory.string(), key, option);
   };
   complete(o.source_language, "source_lang", "--source-language");
-  complete(o.target_language, "target_lang", "--target-language");
+  if (!has_many_targets(o)) complete(o.target_language, "target_lang", "--target-language");
 }
 
 MarianModel read_marian_hf(const MarianImport& options) {
@@ -369,7 +370,7 @@ MarianModel read_marian_hf(const MarianImport& options) {
   const bool has_other = settings.contains("decoder_vocab_size");
   const char* size = has_other ? "decoder_vocab_size" : "vocab_size";
   made.target = read_vocabulary(options.target_vocabulary, settings, size);
-  check_symbols(settings, made.target, settings.number(size));
+  check_symbols(settings, made.target);
   for (const auto* each : {&settings, &search}) check_search(*each, made.target.pad);
   for (const char* key : {"decoder_start_token_id", "eos_token_id"}) {
     require(!search.contains(key) || search.number(key) == settings.number(key),

@@ -40,13 +40,18 @@ Numbers read_json(const std::string& content, const std::string& name) {
 std::vector<std::string> by_number(const Numbers& numbers, const std::string& name,
                                    int64_t end = 1 << 24) {
   std::vector<std::string> symbols;
+  std::vector<bool> is_used;  // there may be a symbol ""
   for (const auto& [symbol, number] : numbers) {
     require(number >= 0 && number < end, "{}: \"{}\" has the number {}", name, symbol, number);
     const auto at = static_cast<size_t>(number);
-    if (at >= symbols.size()) symbols.resize(at + 1);
-    require(symbols[at].empty(), "{}: \"{}\" and \"{}\" have the number {}", name, symbols[at],
-            symbol, number);
+    if (at >= symbols.size()) {
+      symbols.resize(at + 1);
+      is_used.resize(at + 1);
+    }
+    require(!is_used[at], "{}: \"{}\" and \"{}\" have the number {}", name, symbols[at], symbol,
+            number);
     symbols[at] = symbol;
+    is_used[at] = true;
   }
   return symbols;
 }
@@ -129,6 +134,7 @@ MarianVocabulary read_marian_hf_vocabulary(const fs::path& path, int64_t rows) {
   require(static_cast<int64_t>(numbers.size()) == rows,
           "{}: has {} symbols, the model's matrix {} rows; is it the vocabulary of this model?",
           name, numbers.size(), rows);
+  // As many different numbers as there are rows, each below that: one for each row.
   return renumbered(by_number(numbers, name, rows), path, pad->second);
 }
 

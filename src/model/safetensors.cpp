@@ -45,72 +45,162 @@ constexpr std::array<DtypeRow, 13> kDtypes = {{{Dtype::boolean, "BOOL", 1},
 
 const DtypeRow& row_of(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)]; }
 
-// Parses with a bound on nesting, and refuses a key that stands twice in one object: the DOM would
-// keep one of them silently.
-json parse_header(std::string_view text, const std::string& file) {
-  std::vector<std::set<std::string>> keys;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    require(depth <= kMaxDepth, "{}: header nests deeper than {} levels", file, kMaxDepth);
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      require(keys.back().insert(key).second, "{}: \"{}\" stands twice in the header", file, key);
+// Makes tensors and metadata of the header while it is parsed, and stops at the first thing that is
+// not right: a file takes no more memory than what it describes, nor more time than its bytes.
+class HeaderReader final : public nlohmann::json_sax<json> {
+ public:
+  HeaderReader(const std::string& file, std::string_view data,
+               std::map<std::string, TensorView>& tensors,
+               std::map<std::string, std::string>& metadata)
+      : file_(file), data_(data), tensors_(tensors), metadata_(metadata) {}
+
+  bool null() override { return unexpected("null"); }
+  bool boolean(bool value) override { return unexpected(value ? "true" : "false"); }
+  bool number_integer(int64_t value) override { return unexpected(std::to_string(value)); }
+  bool number_float(double, const std::string& text) override { return unexpected(text); }
+  bool binary(json::binary_t&) override { return unexpected("bytes"); }
+
+  bool number_unsigned(uint64_t value) override {
+    if (list_ == nullptr) return unexpected(std::to_string(value));
+    list_->push_back(value);
+    if (list_->size() > kMaxRank) wrong(fmt::format("{} has too many numbers", field_));
+    return true;
+  }
+
+  bool string(std::string& text) override {
+    const bool is_field = depth_ == 2 && is_entry_;
+    if (is_field && is_metadata_) {
+      metadata_.emplace(field_, text);
+    } else if (is_field && field_ == "dtype") {
+      dtype_ = dtype_called(text);
+    } else {
+      unexpected('"' + text + '"');
     }
     return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception&) {
-    fail("{}: the header is not JSON; the file is damaged or not safetensors", file);
   }
-}
 
-uint64_t unsigned_number(const json& value, const std::string& file, const std::string& tensor) {
-  require(value.is_number_unsigned(), "{}: tensor \"{}\": expected a whole number, got {}", file,
-          tensor, value.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 40));
-  return value.get<uint64_t>();
-}
-
-Dtype parse_dtype(const json& value, const std::string& file, const std::string& tensor) {
-  require(value.is_string(), "{}: tensor \"{}\": dtype is not a string", file, tensor);
-  const auto& name = value.get_ref<const std::string&>();
-  for (const auto& row : kDtypes) {
-    if (name == row.name) return row.dtype;
+  bool key(std::string& key) override {
+    const bool is_tensor = depth_ == 1;
+    const bool is_known = is_tensor ? tensors_.contains(key) || (key == kMetadata && has_metadata_)
+                                    : fields_.contains(key);
+    require(!is_known, "{}: \"{}\" stands twice in the header", file_, key);
+    if (is_tensor) {
+      name_ = key;
+      is_metadata_ = key == kMetadata;
+      has_metadata_ |= is_metadata_;
+      return true;
+    }
+    if (!is_metadata_ && key != "dtype" && key != "shape" && key != "data_offsets") incomplete();
+    field_ = key;
+    fields_.insert(key);
+    return true;
   }
-  fail("{}: tensor \"{}\": unknown dtype \"{}\"", file, tensor, name);
-}
 
-TensorView parse_tensor(const std::string& name, const json& entry, std::string_view data,
-                        const std::string& file) {
-  require(entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
-              entry.contains("shape") && entry.contains("data_offsets"),
-          "{}: tensor \"{}\" must have dtype, shape and data_offsets, and nothing else", file,
-          name);
-  TensorView tensor{.name = name, .dtype = parse_dtype(entry["dtype"], file, name)};
-  const json &shape = entry["shape"], &offsets = entry["data_offsets"];
-  require(shape.is_array() && shape.size() <= kMaxRank, "{}: tensor \"{}\": shape is not a list",
-          file, name);
-  require(offsets.is_array() && offsets.size() == 2,
-          "{}: tensor \"{}\": data_offsets are not two numbers", file, name);
-  const uint64_t begin = unsigned_number(offsets[0], file, name);
-  const uint64_t end = unsigned_number(offsets[1], file, name);
-  require(begin <= end && end <= data.size(),
-          "{}: tensor \"{}\": bytes {} to {} are not within the file's {} bytes of data", file,
-          name, begin, end, data.size());
-  auto bytes = static_cast<uint64_t>(size_of(tensor.dtype));
-  for (const auto& dimension : shape) {
-    const uint64_t n = unsigned_number(dimension, file, name);
-    // No product can exceed the file's size, unless a later dimension is 0.
-    require(!__builtin_mul_overflow(bytes, n, &bytes) && n <= INT64_MAX,
-            "{}: tensor \"{}\": shape {} is too large", file, name, shape.dump());
-    tensor.shape.push_back(static_cast<int64_t>(n));
+  bool start_object(size_t) override {
+    if (depth_ == 2) unexpected("an object");
+    enter();
+    is_entry_ = depth_ == 2;
+    fields_.clear();
+    shape_.clear();
+    offsets_.clear();
+    return true;
   }
-  require(bytes == end - begin, "{}: tensor \"{}\": {} {} needs {} bytes, the header gives it {}",
-          file, name, name_of(tensor.dtype), shape.dump(), bytes, end - begin);
-  tensor.bytes = data.substr(begin, end - begin);
-  return tensor;
-}
+
+  bool end_object() override {
+    if (depth_ == 2 && !is_metadata_) add_tensor();
+    --depth_;
+    return true;
+  }
+
+  bool start_array(size_t) override {
+    enter();
+    if (depth_ == 2) is_entry_ = false;
+    if (depth_ == 3 && is_entry_) {
+      if (is_metadata_ || field_ == "dtype") unexpected("a list");
+      list_ = field_ == "shape" ? &shape_ : &offsets_;
+    }
+    return true;
+  }
+
+  bool end_array() override {
+    if (!is_entry_) incomplete();
+    list_ = nullptr;
+    --depth_;
+    return true;
+  }
+
+  bool parse_error(size_t, const std::string&, const json::exception&) override {
+    fail("{}: the header is not JSON; the file is damaged or not safetensors", file_);
+  }
+
+ private:
+  static constexpr const char* kMetadata = "__metadata__";
+
+  void enter() {
+    require(++depth_ <= kMaxDepth, "{}: header nests deeper than {} levels", file_, kMaxDepth);
+  }
+
+  [[noreturn]] void wrong(const std::string& what) const {
+    fail("{}: tensor \"{}\": {}", file_, name_, what);
+  }
+  [[noreturn]] void incomplete() const {
+    require(!is_metadata_, "{}: __metadata__ is not an object", file_);
+    fail("{}: tensor \"{}\" must have dtype, shape and data_offsets, and nothing else", file_,
+         name_);
+  }
+
+  // Says what should have stood where this does.
+  bool unexpected(const std::string& found) const {
+    if (list_ != nullptr) wrong("expected a whole number, got " + found.substr(0, 40));
+    if (depth_ == 1 || !is_entry_) incomplete();
+    require(!is_metadata_, "{}: metadata \"{}\" is not a string", file_, field_);
+    if (field_ == "dtype") wrong("dtype is not a string");
+    wrong(field_ == "shape" ? "shape is not a list" : "data_offsets are not two numbers");
+  }
+
+  Dtype dtype_called(const std::string& name) const {
+    for (const auto& row : kDtypes) {
+      if (name == row.name) return row.dtype;
+    }
+    wrong("unknown dtype \"" + name + '"');
+  }
+
+  void add_tensor() {
+    if (fields_.size() != 3) incomplete();
+    if (offsets_.size() != 2) wrong("data_offsets are not two numbers");
+    const uint64_t begin = offsets_[0], end = offsets_[1];
+    require(begin <= end && end <= data_.size(),
+            "{}: tensor \"{}\": bytes {} to {} are not within the file's {} bytes of data", file_,
+            name_, begin, end, data_.size());
+    auto bytes = static_cast<uint64_t>(size_of(dtype_));
+    for (const uint64_t n : shape_) {
+      // No product can exceed the file's size, unless a later dimension is 0.
+      require(!__builtin_mul_overflow(bytes, n, &bytes) && n <= INT64_MAX,
+              "{}: tensor \"{}\": shape [{}] is too large", file_, name_, fmt::join(shape_, ","));
+    }
+    require(bytes == end - begin,
+            "{}: tensor \"{}\": {} [{}] needs {} bytes, the header gives it {}", file_, name_,
+            name_of(dtype_), fmt::join(shape_, ","), bytes, end - begin);
+    tensors_.emplace(name_, TensorView{.name = name_,
+                                       .dtype = dtype_,
+                                       .shape = {shape_.begin(), shape_.end()},
+                                       .bytes = data_.substr(begin, end - begin)});
+  }
+
+  const std::string& file_;
+  std::string_view data_;
+  std::map<std::string, TensorView>& tensors_;
+  std::map<std::string, std::string>& metadata_;
+
+  int depth_ = 0;  // 1: in the header, 2: in a tensor's entry or the metadata, 3: in a list
+  std::string name_, field_;  // the last keys of the first two
+  bool is_metadata_ = false, has_metadata_ = false;
+  bool is_entry_ = false;  // an object, as it should be
+  std::set<std::string> fields_;
+  Dtype dtype_ = Dtype::f32;
+  std::vector<uint64_t> shape_, offsets_;
+  std::vector<uint64_t>* list_ = nullptr;  // the one that numbers belong to
+};
 
 // Tensors must cover the data exactly, each byte once: nothing can hide between them.
 void check_coverage(const std::map<std::string, TensorView>& tensors, std::string_view data,
@@ -213,19 +303,8 @@ SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) 
   require(header.starts_with('{'),
           "{}: the header does not start with '{{'; not a safetensors file", name);
 
-  const json parsed = parse_header(header, name);
-  require(parsed.is_object(), "{}: the header is not a JSON object", name);
-  for (const auto& [key, value] : parsed.items()) {
-    if (key != "__metadata__") {
-      out.tensors_.emplace(key, parse_tensor(key, value, data, name));
-      continue;
-    }
-    require(value.is_object(), "{}: __metadata__ is not an object", name);
-    for (const auto& [field, text] : value.items()) {
-      require(text.is_string(), "{}: metadata \"{}\" is not a string", name, field);
-      out.metadata_.emplace(field, text.get<std::string>());
-    }
-  }
+  HeaderReader reader(name, data, out.tensors_, out.metadata_);
+  json::sax_parse(header, &reader);
   check_coverage(out.tensors_, data, name);
   return out;
 }

@@ -24,6 +24,22 @@ json parsed(std::string_view text, const char* what) {
   }
 }
 
+void set_longest(const json& object, TranslationRequest& request) {
+  if (request.max_length == 0) return;
+  require(!object.contains("max_length_factor") && !object.contains("max_length_offset"),
+          "max_length: stands instead of max_length_factor and max_length_offset");
+  request.search.max_length_factor = 0;
+  request.search.max_length_offset = static_cast<double>(request.max_length);
+}
+
+// One string is for all texts, a list has one for each.
+void check_prefixes(const json& object, const TranslationRequest& request) {
+  const bool is_list = object.contains("prefix") && object["prefix"].is_array();
+  require(!is_list || request.prefixes.size() == request.texts.size(),
+          "prefix: there are {} prefixes for {} texts", request.prefixes.size(),
+          request.texts.size());
+}
+
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
   constexpr size_t kLongestKey = 64;
   for (const auto& item : object.items()) {
@@ -34,9 +50,8 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
   request.details |= request.search.n_best > 1 || request.search.with_attention;
   require(request.search.attention_layer == layer, "attention_layer: it is always {} here", layer);
-  require(request.prefixes.size() <= 1 || request.prefixes.size() == request.texts.size(),
-          "prefix: there are {} prefixes for {} texts", request.prefixes.size(),
-          request.texts.size());
+  check_prefixes(object, request);
+  set_longest(object, request);
   decode::check_sampling(request.search.sampling, defaults.sampling);
   decode::check(request.search);
 }
@@ -84,6 +99,9 @@ void fields(ConfigVisitor& visit, TranslationRequest& r) {
   visit("to", r.to, "target language, if the model has several");
   visit("prefix", r.prefixes, "what the translation begins with, in whole words; or one per text");
   visit("details", r.details, "scores and pieces of every line, as n_best and attention give too");
+  visit("max_length", r.max_length,
+        "tokens before </s>, at most, however long the source is; 0: see max_length_factor",
+        {.min = 0});
   fields(visit, r.search);
 }
 
@@ -99,8 +117,7 @@ TranslationRequest parse_json(std::string_view body, const decode::SearchOptions
 TranslationRequest parse_text(std::string_view body,
                               const std::multimap<std::string, std::string>& query,
                               const decode::SearchOptions& defaults) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (body.starts_with(kByteOrderMark)) body.remove_prefix(kByteOrderMark.size());
+  body = text::without_byte_order_mark(body);
   check_utf8(body, "the text");
   json object = json::object();
   for (const auto& [key, value] : query) {

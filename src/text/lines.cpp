@@ -95,8 +95,6 @@ std::optional<LineBlock> LineReader::next() {
 }
 
 std::optional<LineBlock> LineReader::block(std::string bytes) {
-  // Not a part of the text, though Moses and Python read it as one.
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (line_ == 1 && bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
   const size_t bad = find_invalid_utf8(bytes);
   if (bad != std::string_view::npos) {

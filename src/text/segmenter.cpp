@@ -23,8 +23,7 @@ void check(const SegmenterOptions& o) {
           "tokenizer: expected \"moses\" or \"none\", got \"{}\"", o.tokenizer);
   require(o.subwords == "bpe" || o.subwords == "sentencepiece" || o.subwords == "none",
           "subwords: expected \"bpe\", \"sentencepiece\" or \"none\", got \"{}\"", o.subwords);
-  const fs::path model = o.model;
-  require(model.empty() || (model.filename() == model && model != "." && model != ".."),
+  require(o.model.empty() || is_file_name(o.model),
           "model: expected the name of a file in the same directory, got \"{}\"", o.model);
 }
 

@@ -9,6 +9,13 @@ namespace residual::text {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
+// At the start of a file it is not a part of the text, though Moses and Python read it as one.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+inline std::string_view without_byte_order_mark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
 // Index of the first byte that is not part of well-formed UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view bytes);
 

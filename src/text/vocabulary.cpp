@@ -58,6 +58,7 @@ Vocabulary Vocabulary::load(const fs::path& path) { return parse(read_file(path)
 
 Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) {
   Vocabulary out;
+  content = without_byte_order_mark(content);
   const auto lines = static_cast<size_t>(std::count(content.begin(), content.end(), '\n'));
   if (lines <= kMostReserved) out.reserve(lines + kSpecials + 1, content.size());
   for (size_t number = 1; !content.empty(); ++number) {

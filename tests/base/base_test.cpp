@@ -1,4 +1,4 @@
-// The small parts of base/: checksums, suggestions, processes, errors, log.
+// The small parts of base/: checksums, suggestions, processes, errors, log, sockets.
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,15 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/socket.h"
 #include "base/suggest.h"
 #include "base/version.h"
+#include "support/free_port.h"
 
 namespace residual {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(Checksum, PiecesGiveTheSameAsTheWhole) {
   const std::string text(100'000, 'q');
@@ -97,6 +101,16 @@ TEST(Log, GoesToStandardErrorFromItsLevelUp) {
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("warning: but this\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("not this"), std::string::npos) << text;
+}
+
+TEST(Socket, SaysOnceWhyNobodyIsReached) {
+  const int port = test::free_port();
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(Socket::connect("127.0.0.1", port, std::chrono::steady_clock::now() + 4s), Error);
+  const std::string text = testing::internal::GetCapturedStderr();
+  const std::string reason = "cannot be reached yet: Connection refused; trying on";
+  EXPECT_NE(text.find(reason), std::string::npos) << text;
+  EXPECT_EQ(text.find(reason), text.rfind(reason)) << text;
 }
 
 TEST(Version, IsKnown) {

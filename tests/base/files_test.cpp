@@ -296,6 +296,28 @@ TEST(AtomicFile, RemovesWhatAKilledProcessLeft) {
   EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"f"});
 }
 
+// Two containers may have one volume, and both be process 1.
+TEST(AtomicFile, KeepsApartWritersOfOneProcessNumber) {
+  const test::TemporaryDirectory directory;
+  AtomicFile first(directory / "f");
+  first.write("first");
+  AtomicFile second(directory / "f");
+  second.write("second");
+  EXPECT_EQ(names_in(directory.path()).size(), 2u);
+  first.commit();
+  EXPECT_EQ(read_file(directory / "f"), "first");
+  second.commit();
+  EXPECT_EQ(read_file(directory / "f"), "second");
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"f"});
+}
+
+TEST(AtomicFile, RemovesALeftoverWhoseProcessNumberIsInUseAgain) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / ".f.partial-1") << "half";
+  replace_file(directory / "f", "text");
+  EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"f"});
+}
+
 TEST(AtomicFile, TakesPiecesLargerThanItsBuffer) {
   const test::TemporaryDirectory directory;
   std::string expected;
@@ -332,6 +354,14 @@ TEST(ReadFile, GivesBackWhatWasWrittenAtAnySize) {
     EXPECT_EQ(read_file(directory / "f"), content) << size;
     EXPECT_EQ(MappedFile(directory / "f").bytes(), content) << size;
   }
+}
+
+TEST(IsFileName, NamesNothingOutsideOfADirectory) {
+  for (const char* name : {"a", "a.b", "...", ".a", "ä b"}) EXPECT_TRUE(is_file_name(name)) << name;
+  for (const char* name : {"", ".", "..", "/", "/dev/zero", "a/b", "a/", "../a"}) {
+    EXPECT_FALSE(is_file_name(name)) << name;
+  }
+  EXPECT_FALSE(is_file_name(std::string("a\0b", 3)));
 }
 
 TEST(MappedFile, MovesItsMapping) {

@@ -45,8 +45,8 @@ void expect_near(const std::vector<float>& got, const Expected& wanted) {
 
 class HuggingFace : public testing::Test {
  protected:
-  fs::path imported(const char* name, const std::string& tag = "") const {
-    model::import_marian({.weights = kData / name, .source_tag = tag}, directory_ / name);
+  fs::path imported(const char* name, const std::vector<std::string>& tag = {}) const {
+    model::import_marian({.weights = kData / name, .source_tags = tag}, directory_ / name);
     return directory_ / name;
   }
   static void expect_scores(const fs::path& path, const char* name) {
@@ -82,7 +82,7 @@ TEST_F(HuggingFace, ScoresAsTheLibraryDoes) {
 }
 
 TEST_F(HuggingFace, ScoresAsTheLibraryDoesBehindATag) {
-  expect_scores(imported("opus-mt-en-art", ">>art<<"), "hf.tagged.txt");
+  expect_scores(imported("opus-mt-en-art", {">>art<<"}), "hf.tagged.txt");
 }
 
 // Two vocabularies, three matrices of embeddings, max(0, x), float32.

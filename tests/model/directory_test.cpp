@@ -141,6 +141,28 @@ TEST(Directory, AnotherFormatIsRefusedNamingItsWriter) {
                     HasSubstr("written by ResiDual 0.")));
 }
 
+// A model may come from anyone, and copying it would write to what it names.
+TEST(Directory, NamesOnlyFilesBesideIt) {
+  const TemporaryDirectory directory;
+  const auto opened_with = [&](const std::string& from, const std::string& to) {
+    fs::remove_all(directory / "m");
+    test::write_small_model(directory / "m", test::small_config());
+    replace_in(directory / "m/config.toml", from, to);
+    return opening(directory / "m");
+  };
+  for (const std::string key : {"source_vocabulary = ", "target_vocabulary = "}) {
+    for (const std::string file : {"../v.txt", "/dev/zero", "a/b", "..", ".", ""}) {
+      EXPECT_THAT(opened_with(key + "\"vocabulary.txt\"", key + '"' + file + '"'),
+                  HasSubstr("config.toml: source_vocabulary, target_vocabulary: expected the name"))
+          << key << file;
+    }
+  }
+  EXPECT_THAT(opened_with("target = \"de\"", "target = \"../de\""),
+              HasSubstr("language \"../de\": expected letters"));
+  EXPECT_THAT(opened_with("source = \"en\"", "source = \"\""), HasSubstr("language \"\""));
+  EXPECT_NO_THROW(check_language("sr@latin"));
+}
+
 TEST(Directory, ErrorsOfTheConfigurationNameItsFile) {
   const TemporaryDirectory directory;
   test::write_small_model(directory / "m", test::small_config());
@@ -202,7 +224,7 @@ TEST(Directory, DirectionsAreFoundByWhatIsUnambiguous) {
   EXPECT_EQ(model.direction("en", "").source_tag, "<2de>");
   EXPECT_EQ(model.direction("", "en").source_tag, "<2en>");
   EXPECT_THAT(message_of([&] { model.direction("", ""); }),
-              HasSubstr("translates en-de, de-en; say which is wanted"));
+              HasSubstr("translates en-de, de-en; say which is wanted (from, to)"));
   EXPECT_THAT(message_of([&] { model.direction("fr", ""); }),
               HasSubstr("does not translate fr to any language; it translates en-de, de-en"));
 }

@@ -217,6 +217,16 @@ TEST_F(ImportFairseq, WhatTheTensorsDoNotSayMustBeGiven) {
   EXPECT_THAT(import(), HasSubstr("metadata \"heads\" is \"two\", expected a number"));
 }
 
+TEST_F(ImportFairseq, WhatNoModelMayHaveIsNotWritten) {
+  write_copy(directory_ / "weights", "");
+  for (const int64_t positions : {int64_t{1}, int64_t{99'999'999'999}}) {
+    FairseqImport impossible = options();
+    impossible.architecture.max_positions = positions;
+    EXPECT_THROW(import_fairseq(impossible, directory_ / "model"), Error);
+    EXPECT_FALSE(fs::exists(directory_ / "model"));
+  }
+}
+
 TEST_F(ImportFairseq, AnotherDictionaryIsRefused) {
   write_copy(directory_ / "weights", "");
   replace_file(directory_ / "dict.txt", "a 1\nb 1\n");

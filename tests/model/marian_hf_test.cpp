@@ -120,17 +120,37 @@ TEST_F(HuggingFace, OptionsOverruleTheFiles) {
   const Description made = import_marian({.weights = files_,
                                           .source_language = "eng",
                                           .target_language = "qaa",
-                                          .source_tag = ">>art<<",
+                                          .source_tags = {">>art<<"},
                                           .max_positions = 64},
                                          model_);
   EXPECT_EQ(made.directions[0].source, "eng");
   EXPECT_EQ(made.directions[0].target, "qaa");
   EXPECT_EQ(made.directions[0].source_tag, ">>art<<");
   EXPECT_EQ(made.model.max_positions, 64);
-  EXPECT_THAT(error_of({.weights = files_, .source_tag = ">>deu<<"}),
+  EXPECT_THAT(error_of({.weights = files_, .source_tags = {">>deu<<"}}),
               HasSubstr("vocab.json: has no symbol >>deu<<"));
   EXPECT_THAT(error_of({.weights = files_, .source_vocabulary = files_ / "vocab.json"}),
               HasSubstr("is a directory and brings its own"));
+}
+
+TEST_F(HuggingFace, SeveralTagsAreDirections) {
+  EXPECT_THAT(error_of({.weights = files_, .source_tags = {">>art<<", ">>art<<"}}),
+              HasSubstr("art has two tags"));
+  std::string symbols = read_file(files_ / "vocab.json");
+  for (const std::string tag : {">>zh_TW<<", ">>en<<"}) {
+    const size_t begin = symbols.find(R"("\u2581)") + 1;
+    symbols.replace(begin, symbols.find('"', begin) - begin, tag);
+  }
+  replace_file(files_ / "vocab.json", symbols);
+  const auto made = import_marian({.weights = files_, .source_tags = {"all"}}, model_);
+  std::vector<std::string> targets;
+  for (const auto& d : made.directions) targets.push_back(d.source + " " + d.target + d.source_tag);
+  EXPECT_THAT(targets, testing::UnorderedElementsAre("en art>>art<<", "en zh_TW>>zh_TW<<"));
+  const Directory model = Directory::open(model_);
+  for (const char* language : {"en", "art", "zh_TW"}) model.segmenter(language);
+  EXPECT_EQ(model.direction("", "zh_TW").source_tag, ">>zh_TW<<");
+  EXPECT_THAT(error_of({.weights = files_, .source_tags = {">>art<<", "</s>"}}),
+              HasSubstr("--tag </s>: of several, each is to look like >>deu<<"));
 }
 
 // Which of the names that one matrix has are in the file depends on the library's version.
@@ -257,6 +277,9 @@ TEST_F(HuggingFace, VocabulariesThatCannotBeTheModelsAreRefused) {
   EXPECT_THAT(error("\"<unk>\"", "\"<umk>\""), HasSubstr("has no <unk>"));
   EXPECT_THAT(error("{", "{\"one more\": 255,"),
               HasSubstr("has 256 symbols, the model's matrix 255 rows"));
+  // The empty symbol takes a number too: another row would have none.
+  EXPECT_THAT(error("\"z\": 253", "\"\": 254"),
+              HasSubstr("\"\" and \"<pad>\" have the number 254"));
 }
 
 // What a vocabulary file of ours cannot hold has no place in translations either.

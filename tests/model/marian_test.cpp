@@ -194,6 +194,8 @@ class OtherVocabulary : public Import {
 TEST_F(OtherVocabulary, IsRefusedIfItCannotBeTheModels) {
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\na: 1\n"), HasSubstr("has no <unk> among"));
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: 0\n"), HasSubstr("have the number 0"));
+  EXPECT_THAT(error_with_file("v.json", R"({"": 0, "</s>": 0, "<unk>": 1})"),
+              HasSubstr("\"\" and \"</s>\" have the number 0"));
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: one\n"),
               HasSubstr("\"<unk>\" has no number"));
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: -1\n"), HasSubstr("has the number -1"));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -132,6 +133,50 @@ TEST(SafeTensors, RefusesOverlapsAndHoles) {
   EXPECT_EQ(two(4, 8, 8), "accepted");
   EXPECT_THAT(two(3, 8, 8), HasSubstr("\"b\" overlaps another"));
   EXPECT_THAT(two(5, 8, 8), HasSubstr("\"b\" leaves a hole before it"));
+}
+
+TEST(SafeTensors, SaysWhatIsWrongWithAnEntryOfAnyType) {
+  const auto header = [](const std::string& text) { return refusal(file_of(text, "")); };
+  for (const char* entry : {"1", "-1", "1.5", "true", "null", "\"x\"", "[]", "[1]", "{}"}) {
+    EXPECT_THAT(header(std::string("{\"a\":") + entry + "}"), HasSubstr("must have dtype, shape"))
+        << entry;
+  }
+  for (const char* value : {"1", "-1", "1.5", "true", "null", "[]", "{}"}) {
+    EXPECT_THAT(header(std::string(R"({"a":{"dtype":)") + value + "}}"),
+                HasSubstr("dtype is not a string"))
+        << value;
+    EXPECT_THAT(header(std::string(R"({"__metadata__":{"k":)") + value + "}}"),
+                HasSubstr("metadata \"k\" is not a string"))
+        << value;
+  }
+  EXPECT_THAT(header(R"({"a":{"shape":"x"}})"), HasSubstr("shape is not a list"));
+  EXPECT_THAT(header(R"({"a":{"shape":["x"]}})"), HasSubstr("whole number, got \"x\""));
+  EXPECT_THAT(header(R"({"a":{"shape":[{}]}})"), HasSubstr("nests deeper"));
+  EXPECT_THAT(header(R"({"a":{"data_offsets":{}}})"), HasSubstr("data_offsets are not two"));
+  EXPECT_THAT(header(R"({"a":{"shape":[],"shape":[]}})"), HasSubstr("\"shape\" stands twice"));
+  for (const char* value : {"1", "[]", "[\"x\"]", "null"}) {
+    EXPECT_THAT(header(std::string(R"({"__metadata__":)") + value + "}"),
+                HasSubstr("__metadata__ is not an object"))
+        << value;
+  }
+  EXPECT_THAT(header(R"({"__metadata__":{"k":"1","k":"2"}})"), HasSubstr("\"k\" stands twice"));
+  EXPECT_THAT(header(R"({"__metadata__":{},"__metadata__":{}})"),
+              HasSubstr("\"__metadata__\" stands twice"));
+  EXPECT_EQ(header(R"({"__metadata__":{"dtype":"x"}} )"), "accepted");
+}
+
+TEST(SafeTensors, TakesTimeByTheSizeOfItsHeader) {
+  std::string header = "{";
+  for (int i = 0; i < 50'000; ++i) {
+    header += (i == 0 ? "\"" : ",\"") + std::to_string(i) +
+              R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(refusal(file_of(header + "}", "")), "accepted");
+  std::string shape = R"({"a":{"shape":[0)";
+  for (int i = 0; i < 10'000'000; ++i) shape += ",0";
+  EXPECT_THAT(refusal(file_of(shape, "")), HasSubstr("shape has too many numbers"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
 // Random damage of a good file either is refused or leaves every tensor within the file.

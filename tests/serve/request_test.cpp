@@ -73,6 +73,23 @@ TEST(Request, SaysWhatIsWrong) {
               HasSubstr("with sampling.is_on only"));
   EXPECT_THAT(error_of(R"({"text": ["a"], "prefix": ["b", "c"]})"),
               HasSubstr("2 prefixes for 1 texts"));
+  EXPECT_THAT(error_of(R"({"text": ["a", "b"], "prefix": ["c"]})"),
+              HasSubstr("1 prefixes for 2 texts"));
+  EXPECT_THAT(error_of(R"({"text": "a", "prefix": []})"), HasSubstr("0 prefixes for 1 texts"));
+  EXPECT_EQ(error_of(R"({"text": ["a", "b"], "prefix": "c"})"), "none");
+  EXPECT_THAT(error_of(R"({"text": "a", "max_length": -1})"), HasSubstr("max_length"));
+  EXPECT_THAT(error_of(R"({"text": "a", "max_length": 3, "max_length_factor": 2})"),
+              HasSubstr("max_length: stands instead of"));
+}
+
+TEST(Request, MayLimitTheLengthWhateverTheSource) {
+  const auto json_form = parse_json(R"({"text": "a", "max_length": 7})", {});
+  const auto text_form = parse_text("a", {{"max_length", "7"}}, {});
+  for (const auto& request : {json_form, text_form}) {
+    EXPECT_EQ(request.search.max_length_factor, 0);
+    EXPECT_EQ(request.search.max_length_offset, 7);
+  }
+  EXPECT_EQ(parse_json(R"({"text": "a", "max_length": 0})", {}).search.max_length_factor, 2);
 }
 
 // Neither the parser nor what follows may run out of stack.

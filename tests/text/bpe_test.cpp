@@ -175,6 +175,12 @@ TEST(BpeCodes, MayBeEmptyHaveDosLineEndsAndLackTheLast) {
   EXPECT_EQ(pieces("#version: 0.2\na b</w>", "ab"), "ab");
 }
 
+TEST(BpeCodes, MayBeginWithAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(pieces(mark + "#version: 0.2\na b</w>\n", "ab"), "ab");
+  EXPECT_EQ(pieces(mark + "a b\n", "abc"), "ab@@ c");
+}
+
 TEST(BpeCodes, UndoingStopsAtSymbolsThatOnlyLookLikeTheEndOfAWord) {
   EXPECT_EQ(
       pieces("#version: 0.2\n< /w>\na< /w>\na b</w>\n", "ab", {.vocabulary = vocabulary_of({"x"})}),

@@ -93,6 +93,13 @@ TEST(Vocabulary, AnOverwrittenSymbolHasItsLatestIdAlsoAfterSaving) {
   EXPECT_EQ(vocabulary.format(), file);
 }
 
+TEST(Vocabulary, AByteOrderMarkIsNoPartOfTheFirstSymbol) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const auto vocabulary = Vocabulary::parse(mark + "a 2\nb 1\n", "dict.txt");
+  EXPECT_EQ(vocabulary.symbol(4), "a");
+  EXPECT_EQ(vocabulary.format(), "a 2\nb 1\n");
+}
+
 TEST(Vocabulary, MalformedFilesAreNamedWithTheLine) {
   for (const char* bad : {"a", "", "a x", "a -1", " 3", "a 1.5", "a 3 #fairseq:other",
                           "a #fairseq:overwrite", "a 1\rb 2", "a 99999999999999999999"}) {
