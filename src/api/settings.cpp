@@ -10,6 +10,7 @@ namespace {
 
 struct Settings {
   int64_t threads = 0;
+  std::string shortlist;
   decode::TranslatorOptions translator;
 };
 
@@ -30,6 +31,12 @@ void fields(ConfigVisitor& visit, Settings& s) {
         "source tokens that one thread works on at a time, at most", {.min = 1});
   visit("batch_sentences", s.translator.crew.batch_sentences,
         "sentences that one thread works on at a time, at most; 0: by the beam", {.min = 0});
+  visit("shortlist", s.shortlist,
+        "file of symbols that translations may consist of; see residual shortlist");
+  visit("shortlist_frequent", s.translator.shortlist.frequent,
+        "so many of the vocabulary's first symbols beside it", {.min = 0});
+  visit("shortlist_best", s.translator.shortlist.best,
+        "at most so many translations of each source symbol", {.min = 0});
   fields(visit, s.translator.search);
 }
 
@@ -46,6 +53,7 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
   require(o.search.attention_layer == 0, "settings: attention_layer has no reader here either");
   decode::check_sampling(o.search.sampling);
+  o.shortlist.file = settings.shortlist;
   o.crew.threads = static_cast<int>(settings.threads);
   decode::check(o.search);
   return o;

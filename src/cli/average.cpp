@@ -29,7 +29,7 @@ void add_choice_options(CLI::App& command, train::CheckpointChoice& choice) {
   command.add_option("--updates", choice.updates, "those of these updates: 1000,2000")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->type_name("N,N...")
+      ->type_name("N,N")
       ->group(group);
 }
 

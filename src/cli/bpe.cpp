@@ -145,8 +145,7 @@ void add_apply(CLI::App& bpe) {
   command
       ->add_option("--dropout", o->bpe.dropout, "probability of leaving out a merge (BPE-dropout)")
       ->capture_default_str()
-      ->check(not_negative())  // and a number, which CLI::Range does not ask
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0, 1))
       ->type_name("P")
       ->group("Segmentation");
   command->add_option("--seed", o->bpe.seed, "of --dropout")

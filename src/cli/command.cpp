@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace residual::cli {
 namespace {
 
@@ -49,6 +51,21 @@ CLI::Validator positive() {
 CLI::Validator not_negative() {
   return number(
       "that is not negative", [](double value) { return value >= 0; }, "NOT NEGATIVE");
+}
+
+CLI::Validator between(double low, double high) {
+  const auto check = [low, high](std::string& text) -> std::string {
+    double value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return fits ? "" : fmt::format("expected a number from {} to {}, got \"{}\"", low, high, text);
+  };
+  return {check, fmt::format("FROM {} TO {}", low, high)};
+}
+
+void check_standard_input(const std::vector<fs::path>& inputs) {
+  if (std::ranges::count(inputs, fs::path("-")) > 1) {
+    throw CLI::ValidationError("standard input (-) is given twice, and can be read only once");
+  }
 }
 
 void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group) {

@@ -40,6 +40,11 @@ void check_typed(const Body& body) {
 // double.
 CLI::Validator positive();
 CLI::Validator not_negative();
+// At least `low` and at most `high`. CLI::Range would take "nan" as well.
+CLI::Validator between(double low, double high);
+
+// Fails if standard input (-) is more than one of them: it can be read only once.
+void check_standard_input(const std::vector<fs::path>& inputs);
 
 // A transformation of an option that names a recipe: one that is not there as given is looked for
 // among what was installed with the program, so that "recipes/debian.toml" works anywhere.
@@ -77,6 +82,7 @@ void add_schemes(CLI::App& root);
 void add_score(CLI::App& root);
 void add_score_pairs(CLI::App& root);
 void add_sentencepiece(CLI::App& root);
+void add_shortlist(CLI::App& root);
 void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_translate(CLI::App& root);

@@ -1,5 +1,7 @@
 #include "cli/decoding.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <span>
 
@@ -51,6 +53,28 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
                    "when a search ends: full, as many hypotheses as the beam is wide have ended; "
                    "bound, none that lives can come among the n-best; first, n-best have ended")
       ->group(group);
+}
+
+void add_shortlist_options(CLI::App& command, decode::ShortlistOptions& o) {
+  const std::string group = "Shortlist";
+  CLI::Option* const file =
+      command
+          .add_option("--shortlist", o.file,
+                      "translations consist of frequent symbols and likely translations of the "
+                      "source's: lines \"target source probability\", as residual shortlist or "
+                      "Marian's tools make them")
+          ->type_name("FILE")
+          ->group(group);
+  const auto add = [&](const char* flag, int64_t& value, const char* what) {
+    command.add_option(flag, value, what)
+        ->needs(file)
+        ->check(not_negative())
+        ->capture_default_str()
+        ->type_name("N")
+        ->group(group);
+  };
+  add("--shortlist-frequent", o.frequent, "so many of the vocabulary's first symbols");
+  add("--shortlist-best", o.best, "at most so many translations of each source symbol");
 }
 
 void add_sampling_options(CLI::App& command, decode::Sampling& o) {
@@ -110,6 +134,7 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
 
 void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   add_beam_options(command, o.search);
+  add_shortlist_options(command, o.shortlist);
   add_sampling_options(command, o.search.sampling);
   const std::string group = "Batches";
   command
@@ -128,8 +153,18 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
       ->group(group);
 }
 
-void check_search(const decode::SearchOptions& options) {
-  check_typed([&] { decode::check(options); });
+void check_search(const ModelOptions& o) {
+  const decode::SearchOptions& search = o.translator.search;
+  check_typed([&] { decode::check(search); });
+  if (o.translator.shortlist.file.empty()) return;
+  const std::pair<bool, const char*> others[] = {
+      {o.models.size() > 1 && !o.average, "several models"},
+      {search.sampling.is_on, "--sample"},
+      {search.no_repeat_ngram > 0, "--no-repeat-ngram"},
+      {search.unk_penalty < 0, "a negative --unk-penalty"}};
+  for (const auto& [is_given, name] : others) {
+    if (is_given) throw CLI::ValidationError(fmt::format("--shortlist does not go with {}", name));
+  }
 }
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {

@@ -19,10 +19,10 @@ struct ModelOptions {
 
 // --model, --average, --precision, --from, --to, --pieces.
 void add_model_options(CLI::App& command, ModelOptions& options);
-// The search, sampling and batches.
+// The search, a shortlist, sampling and batches.
 void add_search_options(CLI::App& command, decode::TranslatorOptions& options);
-// Wrong usage unless the numbers fit each other.
-void check_search(const decode::SearchOptions& options);
+// Wrong usage unless they fit each other.
+void check_search(const ModelOptions& options);
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
 

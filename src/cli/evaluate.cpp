@@ -154,7 +154,10 @@ void run(Options o) {
   if (o.data.empty() && !files) {
     throw CLI::RequiredError("--data, or --source and --reference,");
   }
-  check_search(o.model.translator.search);
+  std::vector<fs::path> inputs = o.references;
+  inputs.push_back(o.source);
+  check_standard_input(inputs);
+  check_search(o.model);
   if (!o.data.empty() && o.model.translator.pieces) {
     throw CLI::ValidationError(
         "--data gives raw text; with --pieces, give --source and --reference");

@@ -26,6 +26,7 @@ void add_commands(CLI::App& root, char** argv) {
   add_bpe(root);
   add_sentencepiece(root);
   add_vocabulary(root);
+  add_shortlist(root);
   add_score(root);
   add_schemes(root);
   add_import_fairseq(root);

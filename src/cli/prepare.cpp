@@ -5,12 +5,17 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <set>
 
+#include "base/error.h"
+#include "base/process.h"
 #include "cli/command.h"
 #include "cli/language.h"
 #include "cli/recipe.h"
 #include "data/recipe.h"
+#include "data/sources.h"
+#include "model/directory.h"
 #include "train/config.h"
 
 namespace residual::cli {
@@ -18,7 +23,7 @@ namespace {
 
 struct Options {
   fs::path recipe;
-  std::string data, source_language, target_language;
+  std::string data, source_language, target_language, like;
   std::vector<std::string> train, dev, test, settings;
   data::PrepareOptions prepare;
   bool explain = false;
@@ -42,6 +47,7 @@ data::Recipe resolve(const Options& options) {
   if (!options.train.empty()) recipe.train = options.train;
   if (!options.dev.empty()) recipe.dev = options.dev;
   if (!options.test.empty()) recipe.test = options.test;
+  if (!options.like.empty()) recipe.like = options.like;
   check_typed([&] { apply_settings<data::Recipe>(options.settings, recipe); });
   return recipe;
 }
@@ -56,14 +62,47 @@ void warn_of_languages(const data::Recipe& recipe) {
   }
 }
 
-void run(const Options& options) {
+// Of a model or a run; nothing: of a prepared directory, which prepare() knows itself.
+std::optional<data::Like> like_model(const fs::path& path) {
+  if (path.empty() || !fs::is_directory(path) || fs::exists(path / "prepared.toml")) return {};
+  const auto model = model::Directory::open(path);
+  const model::Description& description = model.description();
+  data::Like like{.directory = model.path()};
+  for (const auto& direction : description.directions) {
+    like.vocabularies[direction.source] = description.source_vocabulary;
+    like.vocabularies[direction.target] = description.target_vocabulary;
+    like.language_tags |= !direction.source_tag.empty();
+  }
+  return like;
+}
+
+// A recipe's text that is not there, and whose directory is named after a source (data/iwslt14,
+// data/debian-en-de), is what that source gives.
+void require_text(const data::Recipe& recipe) {
+  if (recipe.data.empty() || fs::exists(recipe.data)) return;
+  const std::string name = fs::path(recipe.data).filename().string();
+  for (const data::Source& source : data::sources()) {
+    const std::string known(source.name);
+    if (name != known && !name.starts_with(known + "-")) continue;
+    std::string command = "residual fetch " + known;
+    if (recipe.pairs != source.pairs) {
+      for (const auto& pair : recipe.pairs) command += " --pair " + pair;
+    }
+    fail("{}: does not exist; `{} --output {}` makes it, or --data says where the text is",
+         recipe.data, command, shell_word(recipe.data));
+  }
+}
+
+void run(Options options) {
   const data::Recipe recipe = resolve(options);
   if (options.explain) {
     fmt::print("{}", explain_config(recipe));
     return;
   }
   if (options.prepare.output.empty()) throw CLI::RequiredError("--output");
-  warn_of_languages(recipe);
+  require_text(recipe);
+  options.prepare.like = like_model(recipe.like);
+  if (recipe.like.empty()) warn_of_languages(recipe);
   fmt::print("{}", data::summary(data::prepare(recipe, options.prepare)));
 }
 
@@ -91,6 +130,12 @@ void add_input_options(CLI::App& command, Options& options) {
   add_split("--dev", options.dev, "text to validate on, named likewise");
   add_split("--test", options.test, "text to test on, named likewise");
   add_replace_invalid(command, options.prepare.invalid, group);
+  command
+      .add_option("--like", options.like,
+                  "use the pieces and ids of this prepared directory, model or run, instead of "
+                  "learning others")
+      ->type_name("DIR")
+      ->group(group);
 }
 
 void add_recipe_options(CLI::App& command, Options& options) {
@@ -129,8 +174,11 @@ void add_prepare(CLI::App& root) {
        "residual prepare recipes/debian.toml --output prepared/debian-en-de",
        "# one's own text.en and text.de, every 100th line for validation",
        "residual prepare --source-lang en --target-lang de --train text \\",
-       "  --set split.dev_every=100 -o prepared/own", "# every key of a recipe",
-       "residual prepare --explain"});
+       "  --set split.dev_every=100 -o prepared/own",
+       "# more text for a model that is there already",
+       "residual prepare --source-lang en --target-lang de --train more --like runs/own -o "
+       "prepared/more",
+       "# every key of a recipe", "residual prepare --explain"});
   auto options = std::make_shared<Options>();
   add_input_options(*command, *options);
   add_recipe_options(*command, *options);

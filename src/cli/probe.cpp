@@ -98,7 +98,9 @@ void add_text_options(CLI::App& command, probe::ModelOptions& o) {
   command.add_option("--data", o.data, "prepared corpus; its dev split is probed on")
       ->type_name("DIR")
       ->group(group);
-  command.add_option("--tokens", o.tokens, "tokens to probe on, at most, on each side")
+  command
+      .add_option("--tokens", o.tokens,
+                  "tokens to probe on, at most, on each side; but always one sentence at least")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N")
@@ -133,7 +135,7 @@ void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Ru
       parent, "adam", "the condition number of Adam's update: theorem 3.2, figure 3",
       {"residual probe adam", "residual probe adam --epsilon 1e-8 --parameters 4096 -o adam"});
   const std::string group = "Simulation";
-  const auto add_number = [&](const char* name, auto& value, const CLI::Range& range,
+  const auto add_number = [&](const char* name, auto& value, const CLI::Validator& range,
                               const char* meaning) {
     command->add_option(name, value, meaning)
         ->check(range)
@@ -142,12 +144,12 @@ void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Ru
         ->group(group);
   };
   probe::AdamSetting& setting = o->adam.setting;
-  add_number("--parameters", setting.parameters, {1, 10'000'000}, "how many");
-  add_number("--learning-rate", setting.learning_rate, {0.0, 1.0}, "alpha");
-  add_number("--beta1", setting.beta1, {0.0, 0.9999999}, "decay of the mean");
-  add_number("--beta2", setting.beta2, {0.0, 0.9999999}, "decay of the square");
-  add_number("--epsilon", setting.epsilon, {1e-30, 1.0}, "added to the root");
-  add_number("--steps", o->adam.steps, {1, 100'000}, "how far the simulation goes");
+  add_number("--parameters", setting.parameters, CLI::Range(1, 10'000'000), "how many");
+  add_number("--learning-rate", setting.learning_rate, between(0, 1), "alpha");
+  add_number("--beta1", setting.beta1, between(0, 0.9999999), "decay of the mean");
+  add_number("--beta2", setting.beta2, between(0, 0.9999999), "decay of the square");
+  add_number("--epsilon", setting.epsilon, between(1e-30, 1), "added to the root");
+  add_number("--steps", o->adam.steps, CLI::Range(1, 100'000), "how far the simulation goes");
   add_seed(*command, o->adam.seed, group);
   add_output(*command, *o);
   command->callback([o, run] {

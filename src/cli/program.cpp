@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -100,6 +101,7 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
 
 int run_program(int argc, char** argv,
                 const std::function<void(CLI::App&)>& add_commands) noexcept {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with its reason
   try {
     return run(argc, argv, add_commands);
   } catch (...) {  // only what reporting an error threw: nothing is left to report it with

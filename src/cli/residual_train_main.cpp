@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <optional>
 
 #include "base/config.h"
@@ -18,6 +19,7 @@
 #include "train/nonfinite.h"
 #include "train/peers.h"
 #include "train/place.h"
+#include "train/start.h"
 #include "train/torch_version.h"
 #include "train/trainer.h"
 
@@ -63,6 +65,7 @@ train::RunDirectory start(const TrainCommand& command, int processes) {
   const train::Corpora corpora(config);
   const train::TrainConfig resolved = train::resolve(corpora.with_vocabularies(config), processes);
   check_processes(resolved, processes);
+  if (!resolved.train.start_from.empty()) train::start_values(resolved, corpora);  // may refuse
   return train::RunDirectory::create(output_of(command), resolved, command.force);
 }
 
@@ -87,6 +90,7 @@ void follow(const TrainCommand& command, const train::Peers& peers,
 void lead(const TrainCommand& command, const train::Peers& peers,
           const train::StopSignals& signals) {
   train::RunDirectory run = command.resume ? resume(command) : start(command, peers.size());
+  require_corpus(command, run.config());
   check_processes(run.config(), peers.size());
   std::string text = to_toml(run.config());
   peers.spread(text);
@@ -103,6 +107,7 @@ void lead(const TrainCommand& command, const train::Peers& peers,
 void check_before_meeting(const TrainCommand& command) {
   const train::TrainConfig config = read_recipe(command);
   check_settings(config);
+  require_corpus(command, config);
   const train::Corpora corpora(config);
 }
 
@@ -117,6 +122,7 @@ void run_train(const TrainCommand& command) {
     fmt::print("{}", train::replay(command.replay));
     return;
   }
+  std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave before the run ends
   train::Peers peers;
   if (command.distributed) {
     const train::Place place = train::place_from_environment();

@@ -90,6 +90,9 @@ std::vector<std::unique_ptr<Metric>> make_metrics(const Options& options) {
 }
 
 void check_usage(const Options& options) {
+  std::vector<fs::path> inputs(options.hypotheses.begin(), options.hypotheses.end());
+  inputs.insert(inputs.end(), options.references.begin(), options.references.end());
+  check_standard_input(inputs);
   const auto wrong = [](const std::string& text) { throw CLI::ValidationError(text); };
   const bool paired = options.paired_bootstrap || options.paired_randomisation;
   const size_t systems = options.hypotheses.size();

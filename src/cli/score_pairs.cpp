@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -24,6 +25,7 @@ struct Options {
   text::Invalid invalid = text::Invalid::refuse;
   bool per_token = false;
   bool json = false;
+  bool summary = false;
 };
 
 constexpr size_t kPairs = 4096;  // in memory at a time: several batches for every thread
@@ -68,24 +70,53 @@ std::string format(const ScoredLine& line, uint64_t number, const Options& o) {
   return decode::dump(object) + '\n';
 }
 
-void run(const Options& o) {
-  if (o.source == "-" && o.target == "-") {
-    throw CLI::ValidationError("SOURCE and TARGET cannot both be standard input");
+// Of all pairs together.
+struct Total {
+  uint64_t pairs = 0, tokens = 0;
+  double sum = 0;
+
+  void add(const ScoredLine& line) {
+    ++pairs;
+    tokens += line.log_probabilities.size();
+    sum += line.sum;
   }
+  std::string format(bool json) const {
+    require(pairs > 0, "there are no pairs to be scored");
+    const double per_token = sum / static_cast<double>(tokens);
+    const double perplexity = std::exp(-per_token);
+    if (!json) {
+      return fmt::format(
+          "{} pairs, {} tokens: log-probability {:.4f}, {:.4f} per token, perplexity {:.4f}\n",
+          format_count(pairs), format_count(tokens), sum, per_token, perplexity);
+    }
+    return decode::dump({{"pairs", pairs},
+                         {"tokens", tokens},
+                         {"log_probability", decode::rounded(sum)},
+                         {"per_token", decode::rounded(per_token)},
+                         {"perplexity", decode::rounded(perplexity)}}) +
+           '\n';
+  }
+};
+
+void run(const Options& o) {
+  check_standard_input({o.source, o.target});
   text::LineCursor sources(o.source, o.invalid), targets(o.target, o.invalid);
   text::LineWriter output(o.output);
   const auto translator = load_translator(o.model);
   Progress progress("score", 0, "pairs");
-  for (uint64_t done = 0;;) {
-    const Pairs pairs = next_pairs(sources, targets, done);
+  Total total;
+  for (;;) {
+    const Pairs pairs = next_pairs(sources, targets, total.pairs);
     if (pairs.sources.empty()) break;
     std::string text;
-    for (const auto& line : translator->score(pairs.sources, pairs.targets, done + 1)) {
-      text += format(line, ++done, o);
+    for (const auto& line : translator->score(pairs.sources, pairs.targets, total.pairs + 1)) {
+      total.add(line);
+      if (!o.summary) text += format(line, total.pairs, o);
     }
     output.write(text);
     progress.add(pairs.sources.size());
   }
+  if (o.summary) output.write(total.format(o.json));
   output.commit();
   progress.finish();
 }
@@ -96,6 +127,8 @@ void add_score_pairs(CLI::App& root) {
   CLI::App* command =
       add_command(root, "score-pairs", "Give the log-probability of translations under a model",
                   {"residual score-pairs --model models/de-en test.de test.en",
+                   "# the perplexity of a test set",
+                   "residual score-pairs --model models/de-en test.de test.en --summary",
                    "# which of two translations does the model prefer?",
                    "residual score-pairs --model models/de-en test.de a.en > a",
                    "residual score-pairs --model models/de-en test.de b.en | paste a - | "
@@ -115,9 +148,15 @@ void add_score_pairs(CLI::App& root) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group(group);
-  command->add_flag("--per-token", options->per_token, "also of each piece, </s> last")
-      ->group(group);
+  CLI::Option* const per_token =
+      command->add_flag("--per-token", options->per_token, "also of each piece, </s> last")
+          ->group(group);
   command->add_flag("--json", options->json, "a JSON object per line")->group(group);
+  command
+      ->add_flag("--summary", options->summary,
+                 "one line for all pairs together, with the perplexity")
+      ->excludes(per_token)
+      ->group(group);
   add_replace_invalid(*command, options->invalid, group);
   command->callback([options] { run(*options); });
 }

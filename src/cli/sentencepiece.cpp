@@ -31,7 +31,7 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       .add_option("--character-coverage", training.character_coverage,
                   "share of the text's characters that pieces are made of; the rest is <unk>")
       ->capture_default_str()
-      ->check(CLI::Range(0.98, 1.0))
+      ->check(between(0.98, 1))
       ->type_name("SHARE")
       ->group(group);
   command

@@ -31,7 +31,7 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   add("--timeout", o.timeout_seconds, "for the translation of one request", "SECONDS")
-      ->check(CLI::Range(0.001, 1e8))
+      ->check(between(0.001, 1e8))
       ->capture_default_str();
   add("--allow-origin", o.allow_origin, "site whose pages may ask too; *: any", "ORIGIN");
 }
@@ -51,7 +51,7 @@ void add_serve(CLI::App& root, std::function<void(const ServeCommand&)> run) {
   add_server_options(*command, options->server);
   add_search_options(*command, options->model.translator);
   command->callback([options, run = std::move(run)] {
-    check_search(options->model.translator.search);
+    check_search(options->model);
     options->model.translator.any_direction = true;
     run(*options);
   });

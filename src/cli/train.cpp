@@ -7,6 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/error.h"
+#include "base/process.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/recipe.h"
@@ -17,6 +19,7 @@
 #include "train/memory.h"
 #include "train/place.h"
 #include "train/run_directory.h"
+#include "train/start.h"
 
 namespace residual::cli {
 namespace {
@@ -27,6 +30,7 @@ void print_check(const train::TrainConfig& given, int processes) {
   const train::Corpora corpora(given);
   const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given), processes);
   if (config.validate.wants_bleu()) corpora.require_dev_text();
+  if (!config.train.start_from.empty()) train::start_values(config, corpora);
   data::Batcher batcher = corpora.batcher(config);
   const int64_t batches = batcher.batches_in_epoch(1);
   const int64_t updates =
@@ -37,19 +41,34 @@ void print_check(const train::TrainConfig& given, int processes) {
   fmt::print("epoch:   {} batch{}, {} update{}\n", count(batches), batches == 1 ? "" : "es",
              count(updates), updates == 1 ? "" : "s");
   fmt::print("memory:  {}\n", describe(train::estimate_memory(config, processes)));
+  if (config.train.device != "cpu") {  // which only LibTorch could ask for
+    fmt::print("device:  {}, not checked: training itself finds out whether it is there\n",
+               config.train.device);
+  }
   train::require_memory(config, train::available_memory(), processes);
 }
 
-void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
+void check_usage(const TrainCommand& command) {
+  const fs::path& recipe = command.recipe;
+  if (!recipe.empty() && fs::exists(recipe / train::kRunConfig)) {
+    throw CLI::ValidationError(
+        fmt::format("{} is a run, not a recipe; go on with it by residual train --resume -o {}",
+                    recipe.string(), shell_word(recipe.string())));
+  }
+  if (!recipe.empty() || !command.replay.empty()) return;
+  if (command.resume && command.output.empty()) throw CLI::RequiredError("--output RUN");
   const bool looks = command.explain || command.check;
-  const bool enough = !command.recipe.empty() || !command.replay.empty() ||
-                      (command.resume ? !command.output.empty() : looks);
-  if (!enough) throw CLI::RequiredError("RECIPE");
-  if (!looks) return train(command);
+  if (!command.resume && !looks) throw CLI::RequiredError("RECIPE");
+}
+
+void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
+  check_usage(command);
+  if (!command.explain && !command.check) return train(command);
   const train::TrainConfig config = read_recipe(command);
   if (command.explain) {
     fmt::print("{}", explain_config(config));
   } else {
+    require_corpus(command, config);
     if (command.resume) {
       train::TrainConfig before;
       read_config(fs::path(command.output) / train::kRunConfig, before);
@@ -84,6 +103,8 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
         ->type_name(type)
         ->group(group);
   };
+  add_setting("--start-from", "train.start_from", "MODEL",
+              "model or run whose parameters are the first values: train.start_from");
   add_setting("--device", "train.device", "DEVICE", "cpu, cuda or cuda:N: train.device");
   add_setting("--precision", "train.precision", "NAME", "fp32, bf16 or fp16: train.precision");
   add_setting("--ops", "train.ops", "NAME", "fused or reference: train.ops");
@@ -153,6 +174,15 @@ train::TrainConfig read_recipe(const TrainCommand& command) {
   if (!command.data.empty()) config.data.prepared = command.data;
   check_typed([&] { apply_settings<train::TrainConfig>(command.settings, config); });
   return config;
+}
+
+void require_corpus(const TrainCommand& command, const train::TrainConfig& config) {
+  const fs::path prepared = config.data.prepared;
+  const bool is_relative = !prepared.empty() && prepared.is_relative();
+  require(!command.resume || !is_relative || fs::exists(prepared),
+          "{}: there is no such directory here; the run was started elsewhere, and names its "
+          "corpus by a relative path: say where it is with --data DIR",
+          prepared.string());
 }
 
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> train) {

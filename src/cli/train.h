@@ -26,6 +26,10 @@ struct TrainCommand {
 // before.
 train::TrainConfig read_recipe(const TrainCommand& command);
 
+// Of a run that is resumed: says how to give the corpus if its path was relative to a directory
+// that this is not.
+void require_corpus(const TrainCommand& command, const train::TrainConfig& config);
+
 // The command's options; `run` is called for what needs LibTorch. --explain and --check do not.
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> run);
 

@@ -114,7 +114,7 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
 }
 
 void run(const Options& o) {
-  check_search(o.model.translator.search);
+  check_search(o.model);
   if (o.prefixes == "-" && o.files.input == "-") {
     throw CLI::ValidationError("the text and --prefixes cannot both be standard input");
   }

@@ -212,6 +212,7 @@ void remove_accelerators(SentencePair& pair) {
 // (%1$) and width do not matter.
 std::vector<std::string> placeholders(std::string_view text) {
   std::vector<std::string> found;
+  size_t close = 0;  // of the last { that was looked at
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%') {
       size_t end = i + 1;
@@ -221,9 +222,11 @@ std::vector<std::string> placeholders(std::string_view text) {
       }
       if (end < text.size() && is_letter(text[end])) found.push_back({'%', text[end]});
       i = std::max(i, end - 1);
-    } else if (text[i] == '{') {
-      const size_t end = text.find('}', i);
-      if (end != std::string_view::npos) found.emplace_back(text.substr(i, end + 1 - i));
+    } else if (text[i] == '{' && close != std::string_view::npos) {
+      close = text.find('}', i);
+      if (close == std::string_view::npos) continue;
+      found.emplace_back(text.substr(i, close + 1 - i));
+      i = close;
     } else if (text[i] == '$' && i + 1 < text.size() && is_letter(text[i + 1])) {
       size_t end = i + 1;
       while (end < text.size() && (is_letter(text[end]) || text[end] == '_')) ++end;

@@ -57,9 +57,15 @@ class Preparation {
     fs::create_directory(scratch);
     const Workshop workshop{recipe_, options_.invalid, scratch};
     make_words(workshop);
-    const Subwords subwords(recipe_, training_texts());
+    const Subwords subwords = options_.like
+                                  ? Subwords(recipe_, options_.like->directory, languages())
+                                  : Subwords(recipe_, training_texts());
     make_pieces(workshop, subwords);
-    build_vocabularies();
+    if (options_.like) {
+      take_vocabularies();
+    } else {
+      build_vocabularies();
+    }
     for (const auto& part : parts_) finish(part);
     fs::remove_all(scratch);
 
@@ -190,14 +196,18 @@ class Preparation {
             part.raw[0].source.string());
   }
 
+  std::set<std::string> languages() const {
+    std::set<std::string> all;
+    for (const auto& pair : pairs_) all.insert({pair.source, pair.target});
+    return all;
+  }
+
   void build_vocabularies() {
     const PieceCounts::Sides counts = counts_.total();
     if (recipe_.vocabulary.joined) {
-      std::set<std::string> languages;
-      for (const auto& pair : pairs_) languages.insert({pair.source, pair.target});
       text::WordCounts all = counts.source;
       all.add(counts.target);
-      add_vocabulary("vocabulary.txt", all, languages);
+      add_vocabulary("vocabulary.txt", all, languages());
     } else {
       const LanguagePair& pair = pairs_[0];
       add_vocabulary(fmt::format("vocabulary.{}.txt", pair.source), counts.source, {pair.source});
@@ -225,11 +235,37 @@ class Preparation {
                 tag(language), pairs);
       }
     }
+    keep_vocabulary(file, vocabulary, languages);
+  }
+
+  void keep_vocabulary(const std::string& file, const text::Vocabulary& vocabulary,
+                       const std::set<std::string>& languages) {
     vocabulary.save(directory_ / file);
     manifest_.vocabularies.push_back({.file = file,
                                       .languages = {languages.begin(), languages.end()},
                                       .symbols = vocabulary.size()});
     vocabularies_.push_back(vocabulary);
+  }
+
+  // Those that there are already: they keep their ids.
+  void take_vocabularies() {
+    const auto take = [&](const std::string& language) {
+      const fs::path path = options_.like->directory / options_.like->vocabularies.at(language);
+      const auto vocabulary = text::Vocabulary::load(path);
+      for (const auto& pair : pairs_) {
+        const bool is_there = vocabulary.id(tag(pair.target)) != text::Vocabulary::kUnk;
+        require(!recipe_.vocabulary.language_tags || is_there, "{}: has no symbol {}",
+                path.string(), tag(pair.target));
+      }
+      return vocabulary;
+    };
+    const LanguagePair& pair = pairs_[0];
+    if (recipe_.vocabulary.joined) {
+      return keep_vocabulary("vocabulary.txt", take(pair.source), languages());
+    }
+    for (const auto& language : {pair.source, pair.target}) {
+      keep_vocabulary(fmt::format("vocabulary.{}.txt", language), take(language), {language});
+    }
   }
 
   // How often each language is a target.
@@ -378,9 +414,16 @@ class Preparation {
 }  // namespace
 
 Manifest prepare(const Recipe& recipe, const PrepareOptions& options) {
-  check(recipe);
-  for (const auto& key : void_keys(recipe)) log::warn("{}", key);
-  return Preparation(recipe, options).run();
+  if (recipe.like.empty()) {
+    check(recipe);
+    for (const auto& key : void_keys(recipe)) log::warn("{}", key);
+    return Preparation(recipe, options).run();
+  }
+  PrepareOptions known = options;
+  if (!known.like) known.like = like_prepared(recipe.like);
+  const Recipe adopted = adopt(*known.like, recipe);
+  check(adopted);
+  return Preparation(adopted, known).run();
 }
 
 }  // namespace residual::data

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "data/like.h"
 #include "data/prepared.h"
 #include "data/recipe.h"
 #include "text/lines.h"
@@ -12,6 +15,7 @@ struct PrepareOptions {
   bool force = false;      // replace a directory that is there
   bool keep_text = false;  // also write the segmented text
   text::Invalid invalid = text::Invalid::refuse;
+  std::optional<Like> like;  // what the recipe's `like` is; nothing: a prepared directory
 };
 
 // Looks at all of the input first and fails before long work starts; the directory then appears

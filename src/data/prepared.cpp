@@ -7,6 +7,8 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "data/corpus.h"
+#include "text/vocabulary.h"
 
 namespace residual::data {
 namespace {
@@ -115,6 +117,26 @@ void fields(ConfigVisitor& visit, Manifest& o) {
   visit.tables("files", o.files, "everything in the directory");
 }
 
+namespace {
+
+// A directory may come from anyone: what it names must lie in it.
+void check_names(const Manifest& manifest, const fs::path& path) {
+  const auto check = [&](const std::string& name) {
+    require(is_file_name(name), "{}: expected the name of a file in the same directory, got \"{}\"",
+            path.string(), name);
+  };
+  for (const auto& vocabulary : manifest.vocabularies) check(vocabulary.file);
+  for (const auto& file : manifest.files) check(file.file);
+  for (const auto& corpus : manifest.corpora) {
+    check(corpus.file);
+    for (const auto& text : {corpus.source_text, corpus.target_text}) {
+      if (!text.empty()) check(text);
+    }
+  }
+}
+
+}  // namespace
+
 Manifest load_manifest(const fs::path& directory) {
   const fs::path file = directory / "prepared.toml";
   require(fs::exists(file),
@@ -124,7 +146,17 @@ Manifest load_manifest(const fs::path& directory) {
   read_config(file, manifest);
   require(manifest.format == 1, "{}: format {}, this program reads format 1; prepare it again",
           file.string(), manifest.format);
+  check_names(manifest, file);
   return manifest;
+}
+
+const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language) {
+  const auto found = std::ranges::find_if(manifest.vocabularies, [&](const auto& vocabulary) {
+    return std::ranges::count(vocabulary.languages, language) > 0;
+  });
+  require(found != manifest.vocabularies.end(), "prepared.toml: no vocabulary has the language {}",
+          language);
+  return *found;
 }
 
 void verify(const Manifest& manifest, const fs::path& directory) {
@@ -136,6 +168,30 @@ void verify(const Manifest& manifest, const fs::path& directory) {
             "was changed or damaged, prepare it again",
             file.path().string(), file.bytes().size(), found, entry.bytes, entry.checksum);
   }
+  for (const auto& vocabulary : manifest.vocabularies) check_symbols(vocabulary, directory);
+  for (const auto& corpus : manifest.corpora) check_ids(corpus, manifest, directory);
+}
+
+void check_symbols(const PreparedVocabulary& vocabulary, const fs::path& directory) {
+  const fs::path file = directory / vocabulary.file;
+  const int64_t found = text::Vocabulary::load(file).size();
+  require(found == vocabulary.symbols,
+          "{}: has {} symbols, prepared.toml says {}; prepare the directory again", file.string(),
+          found, vocabulary.symbols);
+}
+
+void check_ids(const PreparedCorpus& corpus, const Manifest& manifest, const fs::path& directory) {
+  const fs::path file = directory / corpus.file;
+  const CorpusFooter footer = Corpus::open(file).footer();
+  const auto check = [&](const char* side, const std::string& language, uint32_t limit) {
+    const int64_t symbols = vocabulary_of(manifest, language).symbols;
+    require(limit <= symbols,
+            "{}: has {} ids up to {}, their vocabulary only {} symbols; prepare the directory "
+            "again",
+            file.string(), side, int64_t{limit} - 1, symbols);
+  };
+  check("source", corpus.source, footer.source_id_limit);
+  check("target", corpus.target, footer.target_id_limit);
 }
 
 std::string summary(const Manifest& manifest) {

@@ -67,8 +67,16 @@ void fields(ConfigVisitor& visit, Manifest& manifest);
 // Reads prepared.toml. A directory without it is not, or only half, prepared: an error says so.
 Manifest load_manifest(const fs::path& directory);
 
-// Fails, naming the file, unless every file has the size and the checksum of the manifest.
+// The one that this language's text was encoded with.
+const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language);
+
+// Fails, naming the file, unless every file has the size and the checksum of the manifest, and what
+// the next two demand holds.
 void verify(const Manifest& manifest, const fs::path& directory);
+// Fails unless the vocabulary has as many symbols as the manifest says: models are made by that.
+void check_symbols(const PreparedVocabulary& vocabulary, const fs::path& directory);
+// Fails unless every id of a corpus is among the symbols of its language.
+void check_ids(const PreparedCorpus& corpus, const Manifest& manifest, const fs::path& directory);
 
 // Tables for people: what came in, what was dropped and why, what there is now.
 std::string summary(const Manifest& manifest);

@@ -86,6 +86,9 @@ void fields(ConfigVisitor& visit, Recipe& o) {
   visit("test", o.test, "the same for the text that it is tested on");
   visit("tsv_columns", o.tsv_columns, "which columns of .tsv files are source and target");
   visit("both_directions", o.both_directions, "write a corpus for the other direction too");
+  visit("like", o.like,
+        "prepared directory or model whose pieces and ids to use; [text], [subwords] and "
+        "[vocabulary] are then its own");
   visit.table("text", o.text, "from raw text to words");
   visit.table("held_out", o.held_out, "how dev and test files differ from training text");
   visit.table("clean", o.clean, "which training pairs are dropped");

@@ -63,6 +63,7 @@ struct Recipe {
   std::vector<std::string> test = {"test"};
   std::vector<int64_t> tsv_columns = {1, 2};
   bool both_directions = false;
+  std::string like;
   TextOptions text;
   HeldOutOptions held_out;
   CleanOptions clean;

@@ -65,6 +65,17 @@ Subwords::Subwords(const Recipe& recipe, const std::map<std::string, std::vector
   for (const auto& [language, files] : texts) models_[language] = model;
 }
 
+Subwords::Subwords(const Recipe& recipe, const fs::path& directory,
+                   const std::set<std::string>& languages)
+    : recipe_(recipe) {
+  for (const auto& language : languages) {
+    const auto segmenter = text::Segmenter::load(directory, language);
+    const std::string& file = segmenter.options().model;
+    const std::string bytes = file.empty() ? "" : read_file(directory / file);
+    models_[language] = std::make_shared<Model>(Model{file, bytes, segmenter});
+  }
+}
+
 std::shared_ptr<const Subwords::Model> Subwords::learn(const std::string& file,
                                                        const std::string& language,
                                                        const std::vector<fs::path>& texts) const {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ class Subwords {
  public:
   // `texts`: the training words of each language.
   Subwords(const Recipe& recipe, const std::map<std::string, std::vector<fs::path>>& texts);
+
+  // Those of another directory, which has segmentation.<language>.toml of each.
+  Subwords(const Recipe& recipe, const fs::path& directory, const std::set<std::string>& languages);
 
   // Words to pieces; one per thread.
   text::LineTransform transform(const std::string& language) const {

@@ -13,7 +13,7 @@ namespace {
 
 // Rows of a step at which products run near their best; more only take memory.
 constexpr int64_t kGoodRows = 160;
-constexpr int64_t kMostSentences = 1 << 20;
+constexpr int64_t kMostSentences = 1 << 20, kMostTokens = 1 << 30;
 constexpr int kMostPassed = 16;  // steps in which others overtake what does not fit
 constexpr const char* kUnwanted = "the translation was given up";
 
@@ -30,7 +30,7 @@ Crew::Crew(std::vector<std::shared_ptr<const Weights>> models, const SearchOptio
       batch_sentences_(options.batch_sentences > 0
                            ? std::min(options.batch_sentences, kMostSentences)
                            : std::max<int64_t>(1, kGoodRows / search.beam)),
-      batch_tokens_(options.batch_tokens),
+      batch_tokens_(std::min(options.batch_tokens, kMostTokens)),
       team_(threads_for(options)) {
   const Search checks_the_options(models_, search_options_);
   try {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "model/positions.h"
@@ -65,6 +66,9 @@ void correct(kernels::RowSummary& near, const PackedMatrix& w, const float* x,
     best[i].value = logits[i];
   }
   row.asked.value = logits[best.size()];
+  // One that is not a number cannot be sorted, and says that the row is not to be trusted.
+  const auto is_nan = [](const kernels::Scored& each) { return std::isnan(each.value); };
+  if (std::ranges::any_of(best, is_nan)) row.sum = std::numeric_limits<double>::quiet_NaN();
   if (!std::isnan(row.sum)) {
     std::ranges::sort(best, [](const kernels::Scored& a, const kernels::Scored& b) {
       return a.value != b.value ? a.value > b.value : a.index < b.index;
@@ -334,6 +338,11 @@ Rows Engine::decode(const Step& step, Team* team) {
   const int64_t seen = rows == 0 ? 0 : std::ranges::max(step.positions);
   stack.embedding.embed(step.tokens, places_, positions(seen), x.data());
   return stack.scheme->forward(std::move(x), DecoderBlocks(*this, step, team));
+}
+
+void Engine::release_large() {
+  constexpr size_t kOrdinary = 64 << 20;
+  if (cache_.size() > kOrdinary) cache_ = Pages();
 }
 
 void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* logits,

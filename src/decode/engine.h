@@ -74,6 +74,14 @@ class Engine {
   static constexpr int kMostBest = kernels::kMostBest - 1;
   void summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                  Team* team);
+  // The same as if the vocabulary were the rows of `output` alone, which is of the output's.
+  void summarise(const PackedMatrix& output, const Rows& hidden, int64_t first,
+                 std::span<kernels::RowSummary> rows, Team* team);
+
+  // Gives the cache back if it has grown beyond what ordinary searches need, so that one wide and
+  // long search does not hold it for good. What was in it is lost.
+  void release_large();
+  size_t cache_bytes() const { return cache_.size(); }
 
   // The stack's output before it becomes keys and values: [all tokens, width].
   Rows encode_rows(std::span<const std::span<const int32_t>> sources, Team* team);
@@ -84,8 +92,6 @@ class Engine {
 
   Rows product(const PackedMatrix& matrix, const Rows& x, Team* team);
   Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team);
-  void summarise(const PackedMatrix& output, const Rows& hidden, int64_t first,
-                 std::span<kernels::RowSummary> rows, Team* team);
   float* wide(int64_t rows, int64_t columns);
   // The embeddings of places 0 ... count - 1.
   const float* positions(int64_t count);

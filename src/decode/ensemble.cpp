@@ -102,4 +102,9 @@ void Ensemble::summarise(int64_t first, std::span<kernels::RowSummary> rows, Tea
   engines_[0].summarise(hidden_[0], first, rows, team);
 }
 
+void Ensemble::summarise(const PackedMatrix& output, int64_t first,
+                         std::span<kernels::RowSummary> rows, Team* team) {
+  engines_[0].summarise(output, hidden_[0], first, rows, team);
+}
+
 }  // namespace residual::decode

@@ -32,11 +32,17 @@ class Ensemble {
   // Decodes rows. `step` is without its sentences and its attention: `attention_from_top` says
   // which layer's is wanted, -1 none.
   void decode(Step step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
+  void release_large() {  // as Engine::release_large
+    for (auto& engine : engines_) engine.release_large();
+  }
   // Makes the logits of `count` rows of the last step, from `first` on.
   void project(int64_t first, int64_t count, Team* team);
 
   // As Engine::summarise, of the last step's rows. REQUIRES: there is one model.
   void summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team);
+  // Among some symbols alone, by the model's Weights::output_of() of them. REQUIRES: likewise.
+  void summarise(const PackedMatrix& output, int64_t first, std::span<kernels::RowSummary> rows,
+                 Team* team);
 
   // Of a row that was projected last. Logits of one model; of several, logarithms of the mean
   // probability. They may be written to.

@@ -44,6 +44,17 @@ class HypothesisTree {
     }
   }
 
+  // Begins anew, with room for as many nodes as an ordinary search has. REQUIRES: nobody holds one.
+  void clear() {
+    constexpr size_t kOrdinary = 1 << 20;
+    if (nodes_.size() > kOrdinary) {
+      nodes_ = std::vector<Node>();
+      free_ = std::vector<int32_t>();
+    }
+    nodes_.clear();
+    free_.clear();
+  }
+
   const Node& operator[](int32_t node) const { return nodes_[node]; }
   int32_t size() const { return static_cast<int32_t>(nodes_.size()); }  // all nodes are less
 

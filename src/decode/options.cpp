@@ -62,6 +62,10 @@ void check(const SearchOptions& o) {
   require_within(o.unk_penalty, 1e6, "unk_penalty");
   require_finite(o.max_length_factor, "max_length_factor");
   require_finite(o.max_length_offset, "max_length_offset");
+  require(o.max_length_factor > 0 || o.min_length <= 1 ||
+              static_cast<double>(o.min_length) <= o.max_length_offset,
+          "min_length is {}, but a translation has {} tokens at most", o.min_length,
+          o.max_length_offset);
   require_finite(o.sampling.temperature, "temperature");
   require(o.sampling.temperature > 0, "temperature must be greater than 0, is {}",
           o.sampling.temperature);

@@ -27,6 +27,17 @@ void check_ids(const std::vector<int32_t>& ids, int64_t vocabulary, const char* 
   }
 }
 
+void check_symbols(const Request& request, int64_t vocabulary) {
+  const auto& symbols = request.symbols;
+  if (symbols.empty()) return;
+  check_ids(symbols, vocabulary, "target");
+  require(std::ranges::adjacent_find(symbols, std::greater_equal<>()) == symbols.end(),
+          "the symbols of a translation are not in ascending order");
+  const auto has = [&](int32_t id) { return std::ranges::binary_search(symbols, id); };
+  require(has(kEos) && std::ranges::all_of(request.prefix, has),
+          "</s> or a prefix is not among the symbols that a translation may consist of");
+}
+
 template <class T>
 void grow(std::vector<T>& buffer, int64_t size) {
   if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
@@ -44,13 +55,15 @@ void check_request(const Request& request, const model::Config& config) {
   require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
   check_ids(request.source, config.source_vocabulary, "source");
   check_ids(request.prefix, config.target_vocabulary, "prefix");
+  check_symbols(request, config.target_vocabulary);
   if (request.search) check(*request.search);
 }
 
 struct Search::Sentence {
   Request request;  // with its search
   bool is_summarised = false;
-  std::vector<Memory> memories;  // by model
+  std::shared_ptr<const PackedMatrix> output;  // of request.symbols; null: all are looked at
+  std::vector<Memory> memories;                // by model
   int64_t max_length = 0;
   int64_t length = 0;     // tokens decoded so far
   int first_row = 0;      // of its hypotheses, in this step
@@ -116,6 +129,10 @@ void Search::add(std::vector<Request> requests, Team* team) {
     s.request = std::move(requests[i]);
     if (!s.request.search) s.request.search = options_;
     s.is_summarised = can_summarise(s.options());
+    if (s.is_summarised && !s.request.symbols.empty()) {
+      const Weights& weights = models_.engines()[0].weights();
+      s.output = std::make_shared<PackedMatrix>(weights.output_of(s.request.symbols));
+    }
     s.memories = std::move(memories[i]);
     s.max_length = longest_translation(s);
     const int32_t root = tree_.add(HypothesisTree::kNone, start_, 0);
@@ -152,6 +169,15 @@ void Search::step(const Done& done, Team* team) {
     }
   }
   sentences_.resize(kept);
+  if (sentences_.empty()) begin_anew();
+}
+
+// The next sentences take the first slots again, and need no more memory than they would have.
+void Search::begin_anew() {
+  constexpr size_t kOrdinary = 1 << 16;  // nodes, of some hundred bytes each
+  tree_.clear();
+  if (node_attention_.size() > kOrdinary) node_attention_ = std::vector<std::vector<float>>();
+  models_.release_large();
 }
 
 void Search::decode_rows(Team* team) {
@@ -184,12 +210,18 @@ void Search::decode_rows(Team* team) {
 // Some sentences at a time: logits of all rows would take the most memory.
 void Search::advance_all(Team* team) {
   for (size_t first = 0, end = 0; first < sentences_.size(); first = end) {
+    if (sentences_[first].output) {
+      summarise_some(sentences_[first], team);
+      advance(sentences_[end++]);
+      continue;
+    }
     const bool is_summarised = sentences_[first].is_summarised;
     const size_t most = is_summarised ? kSummaryRows : kLogitRows;
     size_t rows = 0;
     do {
       rows += sentences_[end++].live.size();
-    } while (end < sentences_.size() && sentences_[end].is_summarised == is_summarised &&
+    } while (end < sentences_.size() && !sentences_[end].output &&
+             sentences_[end].is_summarised == is_summarised &&
              rows + sentences_[end].live.size() <= most);
     if (is_summarised) {
       summarise(std::span(sentences_).subspan(first, end - first), team);
@@ -200,7 +232,8 @@ void Search::advance_all(Team* team) {
   }
 }
 
-void Search::summarise(std::span<const Sentence> sentences, Team* team) {
+// Rows that ask for what the sentences need to know.
+void Search::prepare_summaries(std::span<const Sentence> sentences) {
   const auto best_of = [](const Sentence& s) { return 2 * s.options().beam + Chooser::kSpare; };
   int64_t room = 0;
   for (const auto& s : sentences) room += static_cast<int64_t>(s.live.size()) * best_of(s);
@@ -216,7 +249,26 @@ void Search::summarise(std::span<const Sentence> sentences, Team* team) {
       summaries_.push_back({.k = static_cast<int>(k), .best = best, .asked = {.index = token}});
     }
   }
+}
+
+void Search::summarise(std::span<const Sentence> sentences, Team* team) {
+  prepare_summaries(sentences);
   models_.summarise(first_summary_, summaries_, team);
+}
+
+// The same with places among the sentence's symbols in place of their ids.
+void Search::summarise_some(const Sentence& s, Team* team) {
+  prepare_summaries({&s, 1});
+  const auto& symbols = s.request.symbols;
+  for (auto& row : summaries_) {
+    const auto at = std::ranges::lower_bound(symbols, row.asked.index);
+    row.asked.index = static_cast<int32_t>(at - symbols.begin());
+  }
+  models_.summarise(*s.output, first_summary_, summaries_, team);
+  for (auto& row : summaries_) {
+    row.asked.index = symbols[row.asked.index];
+    for (auto& best : std::span(row.best, row.found)) best.index = symbols[best.index];
+  }
 }
 
 // The token is that of the row's summary.

@@ -20,6 +20,10 @@ struct Request {
   uint64_t caller = 0;          // who wants it: a Crew serves callers in turn
   std::vector<int32_t> source;  // ends in </s>
   std::vector<int32_t> prefix;  // tokens that every translation begins with
+  // Symbols that it may consist of, ascending, </s> and the prefix's among them; empty: all. Their
+  // probabilities sum to 1. Searches that must look at whole rows of logits (sampling, several
+  // models, no_repeat_ngram, a negative unk_penalty) take no notice.
+  std::vector<int32_t> symbols;
   // Its own search instead of everybody's, except for attention_layer.
   std::shared_ptr<const SearchOptions> search;
   // Once true, nobody wants the result any more: it ends without one.
@@ -69,9 +73,12 @@ class Search {
 
   bool can_summarise(const SearchOptions& options) const;
   int64_t longest_translation(const Sentence& sentence) const;
+  void begin_anew();  // REQUIRES: there are no sentences
   void decode_rows(Team* team);
   void advance_all(Team* team);
+  void prepare_summaries(std::span<const Sentence> sentences);
   void summarise(std::span<const Sentence> sentences, Team* team);
+  void summarise_some(const Sentence& sentence, Team* team);
   void advance(Sentence& sentence);
   Choice given(const Sentence& sentence, int row, int32_t token);
   // Each gives candidates_, best first, for one way of choosing tokens.

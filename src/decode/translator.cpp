@@ -327,6 +327,9 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
             model->config().source_vocabulary, model->config().target_vocabulary,
             tools_.source_vocabulary->size(), tools_.target_vocabulary->size());
   }
+  if (!options.shortlist.file.empty()) {
+    shortlist_.emplace(options.shortlist, *tools_.source_vocabulary, *tools_.target_vocabulary);
+  }
 }
 
 Translator::Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
@@ -360,6 +363,7 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
                            .search = stream.terms.search,
                            .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;
+        if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
         const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));
         };

@@ -13,6 +13,7 @@
 #include "decode/crew.h"
 #include "decode/options.h"
 #include "decode/score.h"
+#include "decode/shortlist.h"
 #include "model/directory.h"
 #include "text/lines.h"
 #include "text/vocabulary.h"
@@ -30,6 +31,7 @@ struct TranslatorOptions {
   bool any_direction = false;  // or if every call says which, in its Terms
   bool pieces = false;         // lines are pieces between spaces, and so are translations
   LongLines long_lines = LongLines::split;
+  ShortlistOptions shortlist;
 };
 
 // How a model's text becomes tokens and back.
@@ -136,6 +138,7 @@ class Translator {
   std::vector<std::shared_ptr<const Weights>> models_;
   int64_t max_positions_;
   TextTools tools_;
+  std::optional<Shortlist> shortlist_;
   Crew crew_;
 };
 

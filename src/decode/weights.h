@@ -113,6 +113,11 @@ class Weights {
   const PackedMatrix& screen() const { return screen_.get(); }
   const PackedMatrix& output_rows() const { return output_rows_; }
 
+  // What makes the logits of some symbols.
+  PackedMatrix output_of(std::span<const int32_t> symbols) const {
+    return (has_screen() ? output_rows() : output()).selected(symbols);
+  }
+
  private:
   class Packer;
   struct Stacks {

@@ -180,6 +180,30 @@ PackedMatrix::PackedMatrix(const int8_t* weight, const float* scales, const floa
   });
 }
 
+PackedMatrix PackedMatrix::selected(std::span<const int32_t> rows) const {
+  PackedMatrix made(nullptr, static_cast<int>(rows.size()), in_, precision_);
+  const int64_t depth = depth_of(in_, precision_);
+  const int64_t word = int64_t{group_of(precision_)} * element_bytes(precision_);
+  made.pack(nullptr, [&](int i, std::byte* room) {
+    const int o = rows[i];
+    made.bias_[i] = bias_[o];
+    if (!scales_.empty()) made.scales_[i] = scales_[o];
+    if (is_packed_) {
+      const std::byte* from = weights_.get() + (o / kPanel * depth * kPanel + o % kPanel) * word;
+      for (int64_t j = 0; j < depth; ++j)
+        std::memcpy(room + j * word, from + j * kPanel * word, word);
+    } else {
+      const int64_t bytes = int64_t{in_} * element_bytes(precision_);
+      std::memcpy(room, weights_.get() + o * bytes, bytes);
+    }
+    if (precision_ == Precision::int8) {
+      made.correction_[i] = -128 * sum(reinterpret_cast<const int8_t*>(room), in_);
+    }
+    return room;
+  });
+  return made;
+}
+
 Panels PackedMatrix::view() const {
   return {.out = out_,
           .in = in_,

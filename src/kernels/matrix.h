@@ -102,6 +102,9 @@ class PackedMatrix {
   // columns[i]. Fast if the weights are unpacked. REQUIRES: fits_unpacked(out, in).
   void multiply_some(const float* x, std::span<const int32_t> columns, float* y) const;
 
+  // The matrix of these rows of W, packed. Its products have the bits of this one's columns.
+  PackedMatrix selected(std::span<const int32_t> rows) const;
+
   // Row `o` of W, as it is multiplied.
   void copy_row(int o, float* row) const;
   int out() const { return out_; }

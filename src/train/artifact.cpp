@@ -7,6 +7,7 @@
 #include "data/corpus.h"
 #include "data/prepared.h"
 #include "model/directory.h"
+#include "model/fairseq.h"
 #include "model/parameters.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
@@ -100,6 +101,18 @@ std::string metadata(const model::SafeTensors& file, const std::string& key) {
 
 bool has_format(const model::SafeTensors& file, const std::string& format) {
   return metadata(file, "format").starts_with(format);
+}
+
+// What `residual export --to fairseq` writes has tensors alone, under fairseq's names.
+bool is_for_fairseq(const fs::path& directory) {
+  const fs::path weights = directory / model::kWeightsFile;
+  if (!fs::exists(weights) || fs::exists(directory / model::kConfigFile)) return false;
+  try {
+    model::fairseq_prefix(model::SafeTensors::open(weights));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 // As the header says, unverified.
@@ -198,6 +211,8 @@ ordered_json describe_as(Artifact artifact, const fs::path& path) {
       return describe_corpus(path);
     case Artifact::tensors:
       return describe_tensors(path);
+    case Artifact::fairseq:
+      return describe_tensors(path / model::kWeightsFile);
   }
   return {};
 }
@@ -205,15 +220,16 @@ ordered_json describe_as(Artifact artifact, const fs::path& path) {
 }  // namespace
 
 const char* name_of(Artifact artifact) {
-  static const char* const names[] = {"model directory", "model bundle", "run directory",
-                                      "prepared corpus", "checkpoint",   "corpus",
-                                      "safetensors file"};
+  static const char* const names[] = {
+      "model directory", "model bundle", "run directory",    "prepared corpus",
+      "checkpoint",      "corpus",       "safetensors file", "model exported to fairseq"};
   return names[static_cast<int>(artifact)];
 }
 
 Artifact artifact_at(const fs::path& path) {
   require(fs::exists(path), "{}: no such file or directory", path.string());
   if (fs::is_directory(path)) {
+    if (is_for_fairseq(path)) return Artifact::fairseq;
     if (fs::exists(path / model::kWeightsFile)) return Artifact::model;
     if (fs::exists(path / "prepared.toml")) return Artifact::prepared;
     if (fs::exists(path / kCheckpoints)) return Artifact::run;

@@ -6,7 +6,7 @@
 // What lies at a path, told from what is there: for `residual info` and `residual verify`.
 namespace residual::train {
 
-enum class Artifact { model, bundle, run, prepared, checkpoint, corpus, tensors };
+enum class Artifact { model, bundle, run, prepared, checkpoint, corpus, tensors, fairseq };
 
 const char* name_of(Artifact artifact);  // "model directory"
 

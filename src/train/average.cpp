@@ -1,6 +1,7 @@
 #include "train/average.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
@@ -10,6 +11,7 @@
 #include "train/artifact.h"
 #include "train/checkpoint.h"
 #include "train/run_directory.h"
+#include "train/validation.h"
 
 namespace residual::train {
 namespace {
@@ -41,6 +43,10 @@ fs::path model_of_run(const fs::path& run) {
 
 Input checkpoint_input(const fs::path& path) {
   const fs::path run = fs::absolute(path).parent_path().parent_path();
+  require(fs::exists(run / kRunConfig),
+          "{}: is a checkpoint away from its run, which tells vocabularies and architecture; it "
+          "belongs into RUN/{}",
+          path.string(), kCheckpoints);
   return {path.filename().string(), path, model_prefix(model::SafeTensors::open(path)),
           model_of_run(run), verify_checkpoint(path).update};
 }
@@ -51,15 +57,33 @@ std::vector<int64_t> updates_of(const std::map<int64_t, fs::path>& checkpoints) 
   return updates;
 }
 
-std::vector<int64_t> chosen(const std::map<int64_t, fs::path>& all, const CheckpointChoice& c) {
+// The updates of a run that were validated and have a checkpoint, best first. The state remembers
+// as many as the run was to keep, metrics.jsonl has all, unless somebody removed it.
+std::vector<int64_t> best_of(const fs::path& run, const std::map<int64_t, fs::path>& all,
+                             const State& state) {
+  TrainConfig config;
+  read_config(run / kRunConfig, config);
+  const Metric metric = config.validate.metric;
+  auto values = validations_of(run, metric);
+  for (const auto& [update, value] : state.best) values.emplace(update, value);
+  std::vector<int64_t> updates;
+  for (const auto& [update, value] : values) {
+    if (all.contains(update) && !std::isnan(value)) updates.push_back(update);
+  }
+  std::ranges::reverse(updates);  // of equal ones the newest is the best
+  std::ranges::stable_sort(
+      updates, [&](int64_t a, int64_t b) { return is_better(metric, values.at(a), values.at(b)); });
+  return updates;
+}
+
+std::vector<int64_t> chosen(const fs::path& run, const std::map<int64_t, fs::path>& all,
+                            const CheckpointChoice& c) {
   const std::vector<int64_t> there = updates_of(all);
   if (!c.is_given()) return there;
   std::vector<int64_t> out = c.updates, best, ends;
   if (c.best > 0 || c.epochs > 0) {
     const State state = verify_checkpoint(all.rbegin()->second);
-    for (const auto& validation : state.best) {
-      if (all.contains(validation.update)) best.push_back(validation.update);
-    }
+    best = best_of(run, all, state);
     for (const int64_t update : state.epoch_ends) {
       if (all.contains(update)) ends.push_back(update);
     }
@@ -81,7 +105,7 @@ std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choic
   const auto all = CheckpointStore(run / kCheckpoints, {}).list();
   require(!all.empty(), "{}: has no checkpoints", run.string());
   std::vector<Input> inputs;
-  for (const int64_t update : chosen(all, choice)) {
+  for (const int64_t update : chosen(run, all, choice)) {
     const auto found = all.find(update);
     require(found != all.end(), "{}: has no checkpoint of update {}; it has: {}", run.string(),
             update, fmt::join(updates_of(all), ", "));

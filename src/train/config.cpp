@@ -92,6 +92,8 @@ void fields(ConfigVisitor& visit, LossScaleConfig& c) {
 }
 
 void fields(ConfigVisitor& visit, RunConfig& c) {
+  visit("start_from", c.start_from,
+        "model or run whose parameters are the first values; the optimiser begins anew");
   visit("max_updates", c.max_updates, "stop after so many; 0: any number", {.min = 0});
   visit("max_epochs", c.max_epochs, "stop after so many; 0: any number", {.min = 0});
   visit("seed", c.seed, "of first values, dropout and masking", {.min = 0});

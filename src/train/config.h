@@ -81,6 +81,7 @@ struct LossScaleConfig {
 };
 
 struct RunConfig {
+  std::string start_from;
   int64_t max_updates = 100'000;
   int64_t max_epochs = 0;
   int64_t seed = 1;

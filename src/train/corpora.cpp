@@ -9,26 +9,13 @@
 #include "text/vocabulary.h"
 
 namespace residual::train {
-namespace {
-
-const data::PreparedVocabulary& vocabulary_of(const data::Manifest& manifest,
-                                              const std::string& language) {
-  const auto found = std::ranges::find_if(manifest.vocabularies, [&](const auto& vocabulary) {
-    return std::ranges::count(vocabulary.languages, language) > 0;
-  });
-  require(found != manifest.vocabularies.end(), "prepared.toml: no vocabulary has the language {}",
-          language);
-  return *found;
-}
-
-}  // namespace
 
 Corpora::Corpora(const TrainConfig& config)
     : directory_(config.data.prepared), manifest_(data::load_manifest(directory_)) {
   const auto first = std::ranges::find(manifest_.corpora, "train", &data::PreparedCorpus::split);
   require(first != manifest_.corpora.end(), "{}: has no training corpus", directory_.string());
-  const data::PreparedVocabulary* source = &vocabulary_of(manifest_, first->source);
-  const data::PreparedVocabulary* target = &vocabulary_of(manifest_, first->target);
+  const data::PreparedVocabulary* source = &data::vocabulary_of(manifest_, first->source);
+  const data::PreparedVocabulary* target = &data::vocabulary_of(manifest_, first->target);
   if (config.model.kind != model::Kind::translation) {
     (config.data.side == TextSide::source ? target : source) =
         config.data.side == TextSide::source ? source : target;
@@ -39,6 +26,10 @@ Corpora::Corpora(const TrainConfig& config)
   target_symbols_ = target->symbols;
   train_ = open("train");
   dev_ = open("dev");
+  for (const auto* vocabulary : {source, target}) data::check_symbols(*vocabulary, directory_);
+  for (const auto* entries : {&train_, &dev_}) {
+    for (const auto& entry : *entries) check_ids(entry, config);
+  }
 }
 
 std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
@@ -50,7 +41,7 @@ std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
                 std::make_unique<data::Corpus>(data::Corpus::open(directory_ / prepared.file)),
                 {}};
     const auto hash = [&](const std::string& language) {
-      return checksum(read_file(directory_ / vocabulary_of(manifest_, language).file));
+      return checksum(read_file(directory_ / data::vocabulary_of(manifest_, language).file));
     };
     entry.corpus->require_vocabularies(hash(prepared.source), hash(prepared.target));
     if (!prepared.source_tag.empty()) {
@@ -62,6 +53,19 @@ std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
     opened.push_back(std::move(entry));
   }
   return opened;
+}
+
+// The tables have the symbols of the first corpus, and nothing looks at an id again before it is
+// used. A side that the model does not read may have others.
+void Corpora::check_ids(const Entry& entry, const TrainConfig& config) const {
+  const data::CorpusFooter& footer = entry.corpus->footer();
+  const auto check = [&](TextSide side, const char* name, uint32_t limit, int64_t symbols) {
+    if (config.model.kind != model::Kind::translation && config.data.side != side) return;
+    require(limit <= symbols, "{}: has {} ids up to {}, the model's vocabulary {} symbols",
+            entry.corpus->path().string(), name, int64_t{limit} - 1, symbols);
+  };
+  check(TextSide::source, "source", footer.source_id_limit, source_symbols_);
+  check(TextSide::target, "target", footer.target_id_limit, target_symbols_);
 }
 
 TrainConfig Corpora::with_vocabularies(TrainConfig config) const {

@@ -15,8 +15,8 @@ namespace residual::train {
 // The corpora of a prepared directory as training needs them.
 class Corpora {
  public:
-  // An Error if the directory is not prepared, has no training corpus, or its vocabularies are not
-  // those its corpora were made with.
+  // An Error if the directory is not prepared, has no training corpus, its vocabularies are not
+  // those its corpora were made with, or a corpus has ids that a model's tables would not have.
   explicit Corpora(const TrainConfig& config);
 
   // The configuration with the vocabularies' sizes. An Error if they do not fit its sharing.
@@ -46,6 +46,7 @@ class Corpora {
     std::vector<int32_t> source_prefix;
   };
   std::vector<Entry> open(const std::string& split) const;
+  void check_ids(const Entry& entry, const TrainConfig& config) const;
 
   fs::path directory_;
   data::Manifest manifest_;

@@ -1,5 +1,6 @@
 #include "train/nonfinite.h"
 
+#include <charconv>
 #include <utility>
 
 #include "base/error.h"
@@ -126,6 +127,51 @@ std::string trouble_in_shard(Learner& learner, const TrainConfig& config, const 
   return trouble_in_gradients(learner.parameters());
 }
 
+// Nothing looks at ids and offsets again before they are used.
+void check_sentences(const std::vector<int32_t>& ids, const std::vector<int32_t>& offsets,
+                     int64_t symbols, int64_t positions, const std::string& file) {
+  require(!offsets.empty() && offsets.front() == 0 &&
+              offsets.back() == static_cast<int64_t>(ids.size()),
+          "{}: offsets do not begin at 0 or do not end after the {} ids", file, ids.size());
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const int64_t length = int64_t{offsets[i + 1]} - offsets[i];
+    require(length >= 1 && length <= positions, "{}: a sentence has {} tokens, expected 1 to {}",
+            file, length, positions);
+  }
+  for (const int32_t id : ids) {
+    require(id >= 0 && id < symbols, "{}: id {} is not in the vocabulary of {}", file, id, symbols);
+  }
+}
+
+void check_shard(const data::Batch& shard, const TrainConfig& config, const std::string& file) {
+  const model::Config& c = config.model;
+  require(
+      shard.source_offsets.size() > 1 && shard.source_offsets.size() == shard.target_offsets.size(),
+      "{}: expected as many sources as targets, and at least one", file);
+  // A model of one text has one table, whichever side the text is.
+  const bool has_two = c.kind == model::Kind::translation;
+  const int64_t only = c.has_encoder() ? c.source_vocabulary : c.target_vocabulary;
+  if (has_two || config.data.side == TextSide::source) {
+    check_sentences(shard.source, shard.source_offsets, has_two ? c.source_vocabulary : only,
+                    c.max_positions, file);
+  }
+  if (has_two || config.data.side == TextSide::target) {
+    check_sentences(shard.target, shard.target_offsets, has_two ? c.target_vocabulary : only,
+                    c.max_positions, file);
+  }
+}
+
+uint64_t whole_number(const model::SafeTensors& file, const char* key) {
+  const auto found = file.metadata().find(key);
+  require(found != file.metadata().end(), "{}: its metadata have no \"{}\"", file.name(), key);
+  const std::string& text = found->second;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  require(error == std::errc() && end == text.data() + text.size(),
+          "{}: metadata \"{}\": expected a whole number, got \"{}\"", file.name(), key, text);
+  return number;
+}
+
 template <class T>
 std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
@@ -178,6 +224,7 @@ std::string replay(const fs::path& bundle) {
           bundle.string(), kBatchFile);
   TrainConfig config;
   read_config(bundle / kConfigFile, config);
+  check(config);
   Learner learner(config);
   learner.restore(read_checkpoint(bundle / kCheckpointFile, config.model));
   const auto file = model::SafeTensors::open(bundle / kBatchFile);
@@ -189,8 +236,10 @@ std::string replay(const fs::path& bundle) {
                     .target = ids("target"),
                     .source_offsets = ids("source_offsets"),
                     .target_offsets = ids("target_offsets")};
-  nn::Pass pass = learner.pass(std::stoll(file.metadata().at("update")), 0, 0);
-  pass.shard = std::stoull(file.metadata().at("shard"));
+  check_shard(shard, config, file.name());
+  nn::Pass pass = learner.pass(0, 0, 0);
+  pass.update = whole_number(file, "update");
+  pass.shard = whole_number(file, "shard");
   Statistics statistics(config.model);
   const nn::Loss loss = compute(learner, config, shard, pass, statistics);
   statistics.add("loss", loss.sum);

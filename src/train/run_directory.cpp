@@ -5,7 +5,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <thread>
@@ -16,13 +18,13 @@
 #include "base/parallel.h"
 #include "base/version.h"
 #include "model/directory.h"
+#include "train/validation.h"
 
 namespace residual::train {
 namespace {
 
 constexpr const char* kEnvironment = "environment.toml";
 constexpr const char* kLock = "lock";
-constexpr const char* kMetrics = "metrics.jsonl";
 
 // A session of a run: from its start or a resume to its end.
 struct Session {
@@ -124,7 +126,7 @@ void require_no_strangers(const fs::path& path) {
 
 // A run that has written models, but no checkpoint, was killed while it wrote the first one; or
 // somebody removed its checkpoints.
-void require_checkpoints(const fs::path& path) {
+void require_checkpoints(const fs::path& path, const TrainConfig& config) {
   const auto update_of = [&](const char* name) {
     const fs::path model = path / name;
     if (!fs::exists(model / model::kConfigFile)) return int64_t{-1};
@@ -132,11 +134,17 @@ void require_checkpoints(const fs::path& path) {
     read_config(model / model::kConfigFile, description);
     return description.update;
   };
-  if (fs::is_directory(path / kCheckpoints) && !fs::is_empty(path / kCheckpoints)) return;
+  const bool kept = fs::is_directory(path / kCheckpoints);
+  if (kept && !fs::is_empty(path / kCheckpoints)) return;
   const int64_t best = update_of("best"), last = update_of("last");
-  const bool first =
-      fs::is_directory(path / kCheckpoints) && (best < 0 || last < 0 || best == last);
-  require(first || (best < 0 && last < 0),
+  const int64_t update = std::max(best, last), every = config.checkpoint.every_updates;
+  if (update < 0) return;
+  const bool first = kept && (best < 0 || last < 0 || best == last);
+  // The first that gives a number is followed by a checkpoint.
+  const bool was_before =
+      std::ranges::any_of(validations_of(path, config.validate.metric),
+                          [&](const auto& v) { return v.first < update && !std::isnan(v.second); });
+  require(first && (every == 0 || update <= every) && !was_before,
           "{}: has models, but no checkpoint to go on from; start over with --force, or give "
           "another --output",
           path.string());
@@ -193,9 +201,9 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   require(fs::exists(path / kRunConfig), "{}: holds no run to resume (it has no {})", path.string(),
           kRunConfig);
   RunDirectory run(path, lock(path));
-  require_checkpoints(path);
-  fs::create_directories(path / kCheckpoints);
   read_config(path / kRunConfig, run.config_);
+  require_checkpoints(path, run.config_);
+  fs::create_directories(path / kCheckpoints);
   if (given == nullptr) return run;
   require_same_run(path, run.config_, *given);
   const TrainConfig before = std::exchange(run.config_, *given);

@@ -9,6 +9,7 @@
 namespace residual::train {
 
 inline constexpr const char* kRunConfig = "config.toml";
+inline constexpr const char* kMetrics = "metrics.jsonl";
 inline constexpr const char* kCheckpoints = "checkpoints";
 
 // An Error lists the keys of `now` that would make the run at `path` another one.

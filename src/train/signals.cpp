@@ -2,14 +2,20 @@
 
 #include <unistd.h>
 
+#include <iterator>
+
 namespace residual::train {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 volatile std::sig_atomic_t received_signal = 0;
-struct sigaction before_interrupt, before_terminate;
+struct sigaction actions_before[std::size(kSignals)];
 
 void handle(int signal) {
-  if (received_signal != 0) ::_exit(128 + signal);
+  const bool is_first = received_signal == 0;
+  if (!is_first && signal == SIGHUP) return;
+  if (!is_first && received_signal != SIGHUP) ::_exit(128 + signal);
   received_signal = signal;
 }
 
@@ -20,19 +26,22 @@ StopSignals::StopSignals() : idle_([this] { end_.acquire(); }) {
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, &before_interrupt);
-  ::sigaction(SIGTERM, &action, &before_terminate);
   sigset_t signals;
   ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGINT);
-  ::sigaddset(&signals, SIGTERM);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    ::sigaddset(&signals, kSignals[i]);
+    ::sigaction(kSignals[i], nullptr, &actions_before[i]);
+    const bool is_ignored = actions_before[i].sa_handler == SIG_IGN;
+    if (kSignals[i] != SIGHUP || !is_ignored) ::sigaction(kSignals[i], &action, nullptr);
+  }
   ::pthread_sigmask(SIG_BLOCK, &signals, &blocked_before_);
 }
 
 StopSignals::~StopSignals() {
   ::pthread_sigmask(SIG_SETMASK, &blocked_before_, nullptr);
-  ::sigaction(SIGINT, &before_interrupt, nullptr);
-  ::sigaction(SIGTERM, &before_terminate, nullptr);
+  for (size_t i = 0; i < std::size(kSignals); ++i) {
+    ::sigaction(kSignals[i], &actions_before[i], nullptr);
+  }
   end_.release();
   idle_.join();
 }

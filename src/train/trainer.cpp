@@ -20,6 +20,7 @@
 #include "train/memory.h"
 #include "train/nonfinite.h"
 #include "train/schedule.h"
+#include "train/start.h"
 
 namespace residual::train {
 namespace {
@@ -115,12 +116,24 @@ void Trainer::open_run(data::Batcher& batcher) {
     log_.say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
     return;
   }
-  learner_->calibrate(batcher.get(batcher.position()));
+  begin(batcher);
   log_.say(fmt::format("{} model with {} parameters; {} worker{}{}; {}",
                        config_.model.residual.name,
                        format_count(model::parameter_count(config_.model)), config_.train.workers,
                        config_.train.workers == 1 ? "" : "s", processes,
                        describe(estimate_memory(config_, peers_.size()))));
+}
+
+// First values: another model's, or those of the scheme.
+void Trainer::begin(data::Batcher& batcher) {
+  if (config_.train.start_from.empty()) {
+    return learner_->calibrate(batcher.get(batcher.position()));
+  }
+  Checkpoint start = learner_->checkpoint();
+  start.values = start_values(config_, corpora_);
+  if (!start.average.empty()) start.average = start.values;
+  learner_->restore(start);
+  log_.say(fmt::format("starts from the parameters of {}", config_.train.start_from));
 }
 
 // Before anything is written: all processes are there, and have the same text.

@@ -58,6 +58,7 @@ class Trainer {
 
   Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system, const Peers& peers);
   void open_run(data::Batcher& batcher);
+  void begin(data::Batcher& batcher);
   void check_alike() const;
   void check_continuation(const State* before) const;
   void spread_start();

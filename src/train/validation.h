@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
+#include "base/files.h"
 #include "train/config.h"
 #include "train/state.h"
 
@@ -16,5 +18,11 @@ enum class Rank { none, kept, best };
 Rank note_validation(State& state, Metric metric, double value, int64_t keep);
 
 const char* name_of(Metric metric);
+
+// Whether a is better than b; what is not a number is worse than any.
+bool is_better(Metric metric, double a, double b);
+
+// What the validations of a run have found so far, by update: of its metrics.jsonl.
+std::map<int64_t, double> validations_of(const fs::path& run, Metric metric);
 
 }  // namespace residual::train

@@ -36,6 +36,8 @@ class Verifier {
         return part(path, [&] { return corpus(path); });
       case Artifact::tensors:
         return part(path, [&] { return tensors(path); });
+      case Artifact::fairseq:
+        return fairseq(path);
     }
   }
 
@@ -81,7 +83,18 @@ class Verifier {
   std::string tensors(const fs::path& path) {
     const auto file = model::SafeTensors::open(path);
     finite(file);
-    return fmt::format("{} tensors", file.tensors().size());
+    return fmt::format("{} tensors, all finite", file.tensors().size());
+  }
+
+  void fairseq(const fs::path& path) {
+    const fs::path weights = path / model::kWeightsFile;
+    part(weights, [&] { return tensors(weights) + ", under fairseq's names"; });
+    for (const auto& entry : fs::directory_iterator(path)) {
+      const fs::path& file = entry.path();
+      const std::string name = file.filename().string();
+      if (!name.starts_with("dict.") || !name.ends_with(".txt")) continue;
+      part(file, [&] { return fmt::format("{} symbols", text::Vocabulary::load(file).size()); });
+    }
   }
 
   std::string checkpoint(const fs::path& path, const model::Config* config) {
@@ -133,7 +146,8 @@ class Verifier {
         for (auto& each : problems) problem(std::move(each));
       }
       finite(weights);
-      return fmt::format("{} tensors, as the configuration wants them", weights.tensors().size());
+      return fmt::format("{} tensors, {}", weights.tensors().size(),
+                         readable ? "as the configuration wants them" : "all finite");
     });
     if (!readable) return;
     const model::Config& c = description.model;
@@ -189,8 +203,17 @@ class Verifier {
                            format_count(static_cast<uint64_t>(file.bytes)));
       });
     }
+    for (const auto& each : manifest.vocabularies) {
+      part(path / each.file, [&] {
+        data::check_symbols(each, path);
+        return fmt::format("{} symbols", each.symbols);
+      });
+    }
     for (const auto& each : manifest.corpora) {
-      part(path / each.file, [&] { return corpus(path / each.file); });
+      part(path / each.file, [&] {
+        data::check_ids(each, manifest, path);
+        return corpus(path / each.file);
+      });
     }
   }
 

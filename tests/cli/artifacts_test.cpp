@@ -45,6 +45,19 @@ TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
   EXPECT_THAT(result.error, HasSubstr("language \"../x\": expected letters"));
 }
 
+TEST(ImportFairseq, RefusesPositionsThatNoModelHas) {
+  for (const std::string positions : {"1", "1048577", "99999999999"}) {
+    const std::string import =
+        "residual import-fairseq '" RESIDUAL_TEST_DATA
+        "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
+        "--target-dictionary dict.en.txt -o n --max-positions ";
+    const auto result = test::run(kImport + import + positions + "; code=$?; ls n; exit $code");
+    EXPECT_EQ(result.exit_code, 2) << positions;
+    EXPECT_THAT(result.error, HasSubstr("--max-positions"));
+    EXPECT_EQ(result.output, "");
+  }
+}
+
 TEST(ImportMarian, WantsOfAnArchiveWhatADirectoryBrings) {
   const std::string marian = "residual import-marian '" RESIDUAL_TEST_DATA "/marian/";
   const auto missed = test::run(marian + "tiny.npz' -o m");
@@ -78,6 +91,22 @@ TEST(Verify, EndsWithOneAndListsEveryProblem) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("problem  m/model.safetensors: "),
                                    HasSubstr("problem  m/vocabulary.txt: ")));
   EXPECT_THAT(result.error, HasSubstr("2 problems found"));
+}
+
+TEST(Verify, SaysNoMoreThanItKnowsWithoutAConfiguration) {
+  const auto result = test::run(kImport + "echo x > m/config.toml; residual verify m");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr(" tensors, all finite\n"));
+}
+
+TEST(Info, AndVerifyKnowWhatWasExportedToFairseq) {
+  const std::string fairseq = kImport + "residual export -m m --to fairseq -o f > exported; ";
+  EXPECT_THAT(test::run(fairseq + "residual info f").output,
+              HasSubstr("type: model exported to fairseq\n"));
+  const auto verified = test::run(fairseq + "residual verify f");
+  EXPECT_EQ(verified.exit_code, 0) << verified.output;
+  EXPECT_THAT(verified.output, AllOf(HasSubstr("all finite, under fairseq's names\n"),
+                                     HasSubstr("f/dict.de.txt: 40 symbols\n")));
 }
 
 TEST(Average, OfAModelWithItselfIsTheModel) {

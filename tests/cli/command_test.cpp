@@ -101,7 +101,14 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual probe -o d --set model.wdth=8", "unknown key \"model.wdth\""},
            {"touch r.toml; residual train r.toml --replay d", "RECIPE excludes --replay"},
            {"residual train --replay d --set train.seed=2", "--set excludes --replay"},
-           {"residual train --resume --check", "RECIPE is required"},
+           {"residual train --resume --check", "--output RUN is required"},
+           {"residual train --resume", "--output RUN is required"},
+           {"residual train", "RECIPE is required"},
+           {"mkdir 'a run'; touch 'a run/config.toml'; residual train --resume 'a run'",
+            "a run is a run, not a recipe; go on with it by residual train --resume -o 'a run'"},
+           {"residual score --ref - -", "standard input (-) is given twice"},
+           {"residual sentencepiece train --character-coverage nan -o m",
+            "--character-coverage: expected a number from 0.98 to 1, got \"nan\""},
            {"residual probe -o d --seed 9223372036854775808", "--seed: expected a number below"},
            {"residual train r.toml --probe every=9223372036854775808", "--probe: expected every=N"},
            {"residual fetch debain -o d", "unknown source \"debain\"; did you mean \"debian\"?"},
@@ -137,6 +144,25 @@ TEST(Train, OfARunThatIsResumedExplainsItsOwnConfiguration) {
   EXPECT_EQ(result.output, "width = 64\nmax_updates = 7\n") << result.error;
 }
 
+TEST(Train, SaysWhatItDoesNotCheckOrFind) {
+  const std::string prepare =
+      "for i in $(seq 40); do echo \"a b $i\"; done | tee t.en > t.de\n"
+      "residual -q prepare --source-lang en --target-lang de --train t --set split.dev_every=4 "
+      "-o prepared > table\n";
+  const auto device =
+      run(prepare + "residual train --data prepared --device cuda --check | grep device");
+  EXPECT_EQ(device.output,
+            "device:  cuda, not checked: training itself finds out whether it is there\n")
+      << device.error;
+  const auto elsewhere =
+      run("mkdir run; echo 'data.prepared = \"no/such\"' > run/config.toml\n"
+          "residual train --resume -o run --check");
+  EXPECT_EQ(elsewhere.exit_code, 1);
+  EXPECT_THAT(elsewhere.error, HasSubstr("no/such: there is no such directory here; the run was "
+                                         "started elsewhere"));
+  EXPECT_THAT(elsewhere.error, HasSubstr("--data DIR"));
+}
+
 TEST(Train, CheckAsksForTheTextThatBleuNeeds) {
   const auto result =
       run("for i in $(seq 40); do echo \"a b $i\"; done | tee t.en > t.de\n"
@@ -161,6 +187,12 @@ TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
             "r.toml: is a recipe for `residual train`, not for `residual prepare`"},
            {"echo 'data = \"d\"' > r.toml; residual train r.toml --check",
             "r.toml: is a recipe for `residual prepare`, not for `residual train`"},
+           {"ulimit -f 1; seq 10000 | residual tokenize -o out", "cannot write: File too large"},
+           {"ulimit -f 1; seq 10000 | residual tokenize > out", "cannot write: File too large"},
+           {"echo 'data = \"data/iwslt14\"' > r.toml\n"
+            "residual prepare r.toml --source-lang en --target-lang de -o out",
+            "data/iwslt14: does not exist; `residual fetch iwslt14 --pair en-de --output "
+            "data/iwslt14` makes it"},
            {"residual --version > /dev/full", "cannot write"},
            {"residual completions bash > /dev/full", "cannot write"}}) {
     SCOPED_TRACE(line);

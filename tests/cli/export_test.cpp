@@ -185,6 +185,8 @@ TEST_F(Export, ABundleIsKnownByItsContent) {
 TEST_F(Export, OtherSafetensorsFilesAreNoBundles) {
   expect_failure("residual translate --model @post-ln/model.safetensors < /dev/null", 1,
                  "is not a model in one file");
+  expect_failure("residual export --model @post-ln/model.safetensors -o @x", 1,
+                 "`residual average CHECKPOINT -o DIR` makes a model of a checkpoint");
   expect_failure("echo no > f; residual translate --model f < /dev/null", 1, "f: ");
 }
 

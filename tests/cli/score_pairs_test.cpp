@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/models.h"
@@ -12,6 +13,7 @@ namespace {
 
 using nlohmann::json;
 using test::lines_of;
+using testing::HasSubstr;
 
 class ScorePairs : public test::ModelCommands {};
 
@@ -67,12 +69,27 @@ TEST_F(ScorePairs, FilesMustBeParallelAndTextValid) {
       "<(printf 'a\\na b c d e f g h i\\n')",
       1, "pair 2: has 10 tokens on a side, the model takes 8");
   expect_failure("residual score-pairs --model @post-ln /nonexistent /dev/null", 1, "cannot open");
-  expect_failure("residual score-pairs --model @post-ln - - < /dev/null", 2,
-                 "cannot both be standard input");
+  expect_failure("residual score-pairs --model @post-ln - - < /dev/null", 2, "is given twice");
   expect_failure(
       "residual score-pairs --model @post-ln <(echo a) <(head -c 200000 /dev/zero | tr '\\0' a)", 1,
       "pair 1: has 200000 bytes without a space");
   EXPECT_EQ(output("residual score-pairs --model @post-ln /dev/null /dev/null"), "");
+}
+
+TEST_F(ScorePairs, SumsUpAllPairs) {
+  output("printf 'a b c\\na b\\n' > @s; printf 'c b a\\nb a\\n' > @t");
+  const std::string command = "residual score-pairs --model @post-ln @s @t";
+  double sum = 0;
+  for (const auto& line : lines_of(output(command))) sum += std::stod(line);
+  const json all = json::parse(output(command + " --summary --json"));
+  EXPECT_EQ(all["pairs"], 2);
+  EXPECT_EQ(all["tokens"], 7);
+  EXPECT_NEAR(all["log_probability"], sum, 1e-3);
+  EXPECT_NEAR(all["perplexity"], std::exp(-sum / 7), 1e-3);
+  EXPECT_THAT(output(command + " --summary"), HasSubstr("2 pairs, 7 tokens: log-probability -"));
+  expect_failure(command + " --summary --per-token", 2, "--per-token");
+  expect_failure("residual score-pairs --model @post-ln /dev/null /dev/null --summary", 1,
+                 "there are no pairs");
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TEST_F(Serve, TranslatesEachDirectionOfAModel) {
                   "curl -sS -d '{\"text\": \"a b c\", \"to\": \"ba\"}' $url/translate\n"
                   "curl -sS -d '{\"text\": \"a b c\", \"to\": \"xx\"}' $url/translate");
   EXPECT_EQ(both,
-            "{\"error\":\"from, to: the model translates ab-ba, ba-ab; say which is wanted\"}\n"
+            "{\"error\":\"from, to: the model translates ab-ba, ba-ab; say which is wanted (from, "
+            "to)\"}\n"
             "{\"text\":\"c a b\"}\n{\"text\":\"c a b\"}\n"
             "{\"error\":\"from, to: the model does not translate any language to xx; it translates "
             "ab-ba, ba-ab\"}\n"
@@ -79,6 +80,8 @@ TEST_F(Serve, SaysWhatKeepsItFromServing) {
   expect_failure("residual serve --model @resi-dual --port 70000", 2, "--port");
   expect_failure("residual serve --model @resi-dual --beam 0", 2, "--beam");
   expect_failure("residual serve --model @resi-dual --beam 2 --timeout 0", 2, "--timeout");
+  expect_failure("residual serve --model @resi-dual --timeout nan", 2,
+                 "--timeout: expected a number from 0.001 to ");
   EXPECT_THAT(with_server("--model @resi-dual",
                           "residual serve --model @resi-dual --port ${url##*:} 2>&1; echo $?"),
               HasSubstr("cannot listen there: Address already in use\n1\n"));

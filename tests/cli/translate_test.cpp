@@ -177,10 +177,30 @@ TEST_F(Translate, KeepsLengthsAndForbidsRepetitions) {
   EXPECT_LE(words("--max-length 3"), 3U);
   EXPECT_GE(words("--min-length 12"), 12U);
   EXPECT_LE(words("--max-length-factor 0.5 --max-length-offset 0"), 4U);
+  expect_failure("residual translate --model @post-ln --min-length 9 --max-length 5 < /dev/null", 2,
+                 "min_length is 9, but a translation has 5 tokens at most");
   const auto lines = lines_of(
       output("echo a b a b a b a b | residual translate --model @resi-dual --no-repeat-ngram 1 "
              "--min-length 10 | tr ' ' '\\n' | sort | uniq -d"));
   EXPECT_THAT(lines, IsEmpty());
+}
+
+TEST_F(Translate, TakesWordsFromAShortlist) {
+  output("printf 'a b 0.9\\nc d 0.5\\n' > @lex");
+  const std::string few =
+      "echo b d b d | residual translate --model @post-ln --pieces --min-length 4 --shortlist @lex "
+      "--shortlist-frequent 0";
+  for (const auto& word : lines_of(output(few + " | tr ' ' '\\n'"))) {
+    EXPECT_THAT(word, testing::AnyOf("a", "b", "c", "d", "<s>", "<unk>"));
+  }
+  const std::string all = "echo b d b d | residual translate --model @post-ln --pieces";
+  EXPECT_EQ(output(all + " --shortlist @lex --shortlist-frequent 1000"), output(all));
+  expect_failure(all + " --shortlist-best 5", 2, "--shortlist");
+  expect_failure(all + " --shortlist @nowhere", 1, "nowhere");
+  for (const std::string other :
+       {"--sample", "--no-repeat-ngram 2", "--unk-penalty -1", "--model @pre-ln"}) {
+    expect_failure(all + " --shortlist @lex " + other, 2, "--shortlist does not go with");
+  }
 }
 
 TEST_F(Translate, LengthPenaltyZeroMakesScoresSums) {

@@ -136,6 +136,12 @@ TEST(MessagePairs, DeepNestingAndLoneMarksAreNoError) {
   EXPECT_THAT(pairs_of("a _", "(_a"), IsEmpty());
 }
 
+TEST(MessagePairs, ManyBracesTakeNoMoreThanTheirText) {
+  const std::string open(1'000'000, '{');
+  EXPECT_THAT(pairs_of("the files of " + open, "die Dateien von " + open), IsEmpty());
+  EXPECT_THAT(pairs_of("the files of " + open + "}", "die Dateien von " + open + "}"), IsEmpty());
+}
+
 TEST(IsCatalogueOf, GoesByThePath) {
   EXPECT_TRUE(is_catalogue_of("gimp-2.10/po/de.po", "de"));
   EXPECT_TRUE(is_catalogue_of("translations/source/pt-BR/sw/messages.po", "pt_BR"));

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <thread>
 
@@ -199,6 +200,41 @@ TEST_F(Prepare, VocabulariesCanBeSeparate) {
   EXPECT_EQ(text("vocabulary.de.txt"), "c 2\n");
 }
 
+TEST_F(Prepare, AnotherCorpusMayHaveThePiecesAndIdsOfAFirst) {
+  for (const bool joined : {true, false}) {
+    recipe_.vocabulary.joined = recipe_.subwords.joint = joined;
+    recipe_.text.lowercase = joined;
+    recipe_.like.clear();
+    recipe_.train = {"train"};
+    write_pairs("train", "the old house\nThe house\n", "das alte Haus\nDas Haus\n");
+    const fs::path first = directory_ / fmt::format("first-{}", joined);
+    prepare(recipe_, {.output = first});
+    // Other text, whose own merges, counts and case would be others.
+    write_pairs("more", "The zoo\nthe old zoo\n", "Der Zoo\nder alte Zoo\n");
+    recipe_.train = {"more"};
+    recipe_.like = first.string();
+    recipe_.text.lowercase = !joined;
+    const fs::path second = directory_ / fmt::format("second-{}", joined);
+    const Manifest manifest = prepare(recipe_, {.output = second, .keep_text = true});
+    EXPECT_EQ(manifest.recipe.text.lowercase, joined);
+    for (const auto& [name, bytes] : contents(first)) {
+      const bool is_text_tool = name.starts_with("vocabulary") || name.starts_with("bpe") ||
+                                name.starts_with("segmentation");
+      if (is_text_tool) {
+        EXPECT_EQ(read_file(second / name), bytes) << name;
+      }
+    }
+    const Corpus before = Corpus::open(first / "train.corpus");
+    Corpus::open(second / "train.corpus")
+        .require_vocabularies(before.footer().source_vocabulary_hash,
+                              before.footer().target_vocabulary_hash);
+    EXPECT_GT(manifest.corpora[0].source_unknown, 0);  // z
+  }
+  recipe_.pairs = {"en-fr"};
+  write("more.fr", "le zoo\nle vieux zoo\n");
+  EXPECT_THAT(error(), HasSubstr("has no fr"));
+}
+
 TEST_F(Prepare, AVocabularyMultipleBeyond32BitsIsRefused) {
   write("recipe.toml", "[vocabulary]\nmultiple = 4294967297\n");
   EXPECT_THROW(read_config(directory_ / "recipe.toml", recipe_), Error);
@@ -254,6 +290,25 @@ TEST_F(Prepare, TheManifestReadsBackAndFindsAChangedFile) {
   EXPECT_THROW(verify(read, output_), Error);
   fs::remove(output_ / "prepared.toml");
   EXPECT_THROW(load_manifest(output_), Error);
+}
+
+// A directory may come from anyone: none of its names may lead out of it.
+TEST_F(Prepare, TheManifestNamesOnlyFilesBesideIt) {
+  write_pairs("train", "a b c\nb c d\n", "x y z\ny z x\n");
+  const Manifest good = run();
+  const auto refused = [&](const std::function<void(Manifest&)>& change) {
+    Manifest manifest = good;
+    change(manifest);
+    replace_file(output_ / "prepared.toml", to_toml(manifest));
+    EXPECT_THAT(
+        [&] { load_manifest(output_); },
+        testing::ThrowsMessage<Error>(HasSubstr("the name of a file in the same directory")));
+  };
+  refused([](Manifest& m) { m.corpora[0].file = "../train.corpus"; });
+  refused([](Manifest& m) { m.corpora[0].source_text = "/etc/passwd"; });
+  refused([](Manifest& m) { m.corpora[0].target_text = ".."; });
+  refused([](Manifest& m) { m.vocabularies[0].file = "/dev/zero"; });
+  refused([](Manifest& m) { m.files[0].file = ""; });
 }
 
 TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {

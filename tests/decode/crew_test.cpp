@@ -70,5 +70,24 @@ TEST_F(BusyCrew, TellsWhatIsNoLongerWantedWhileItWaits) {
   ASSERT_EQ(outcome.wait_for(std::chrono::seconds(30)), std::future_status::ready);
 }
 
+// More callers than one, so that short sentences may have twice the tokens.
+TEST(Crew, TakesAnyNumberOfTokensForABatch) {
+  std::atomic<int> done = 0;
+  {
+    Crew crew({test::random_model(test::small_config()).weights()}, {.beam = 1},
+              {.threads = 1, .batch_tokens = INT64_MAX});
+    for (uint64_t caller = 1; caller <= 8; ++caller) {
+      crew.submit({.caller = caller, .source = test::random_sentence(caller, 5)},
+                  [&](const Crew::Outcome& outcome) {
+                    EXPECT_FALSE(outcome.error);
+                    ++done;
+                    done.notify_all();
+                  });
+    }
+    for (int before = done; before < 8; before = done) done.wait(before);
+  }
+  EXPECT_EQ(done, 8);
+}
+
 }  // namespace
 }  // namespace residual::decode

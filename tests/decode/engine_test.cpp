@@ -187,6 +187,28 @@ TEST(Engine, CorrectsWhatItsScreenFinds) {
   }
 }
 
+TEST(Engine, GivesBackOnlyALargeCache) {
+  Engine engine(random_model(small_config()).weights());
+  const std::vector<int32_t> source = {5, 2}, token = {2}, position = {1};
+  const std::vector<std::span<const int32_t>> sources = {source};
+  const auto memories = engine.encode(sources, nullptr);
+  const Step::Sentence sentence = {&memories[0], 1};
+  const auto cache_after = [&](int32_t slot) {
+    engine.decode({.tokens = token,
+                   .positions = position,
+                   .slots = &slot,
+                   .slot_stride = 1,
+                   .slot_count = slot + 1,
+                   .sentences = {&sentence, 1}},
+                  nullptr);
+    engine.release_large();
+    return engine.cache_bytes();
+  };
+  EXPECT_GT(cache_after(9), 0u);
+  EXPECT_EQ(cache_after(200'000), 0u);  // more than 100 MB
+  EXPECT_GT(cache_after(9), 0u);
+}
+
 TEST(Engine, GivesTheSameBitsAloneAndWithATeam) {
   model::Config config = small_config();
   config.width = 192;  // several panels and enough work that there is something to share
@@ -297,6 +319,32 @@ TEST(Weights, MakeAScreenAnewWhoseRowsHaveChanged) {
   for (float& weight : std::span(rows).last(48)) weight *= 1.5F;
   const auto changed = with_screen(model, screen), made = model.weights();
   EXPECT_THAT(changed->screen().packed(), testing::ElementsAreArray(made->screen().packed()));
+}
+
+// A file's screen may know nothing of it, and it may be behind those that correct the normaliser.
+TEST(Engine, GivesNoNormaliserWhereOneOfTheBestIsNoNumber) {
+  auto model = random_model(screened_config());
+  const int64_t width = model.config.width;
+  auto& rows = model.values.at(model::output_embedding(model.config));
+  for (int64_t symbol = 0; symbol < 50; ++symbol) {
+    rows[symbol * width] = -0.5F * static_cast<float>(symbol);
+  }
+  const kernels::PackedMatrix screen(rows.data(), nullptr, 50, 48, Precision::int16);
+  const auto sum_with = [&](float weight) {
+    rows[30 * width + 1] = weight;
+    const auto weights = with_screen(model, screen);
+    EXPECT_EQ(weights->screen().packed().data(), screen.packed().data());
+    RowPool pool(width);
+    const Rows hidden = pool.take(1);
+    std::fill_n(hidden.data(), width, 0.0F);
+    hidden.data()[0] = 1;
+    std::vector<kernels::Scored> best(40);
+    std::vector<kernels::RowSummary> summaries = {{.k = 40, .best = best.data()}};
+    Engine(weights).summarise(hidden, 0, summaries, nullptr);
+    return summaries[0].log_sum_exp();
+  };
+  EXPECT_TRUE(std::isfinite(sum_with(0)));
+  EXPECT_TRUE(std::isnan(sum_with(std::nanf(""))));
 }
 
 TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {

@@ -192,6 +192,13 @@ TEST(Search, GivesEachSentenceItsOwnSearchInAnyCompany) {
   }
 }
 
+TEST(Search, GivesTheSameBitsEachTimeItBegins) {
+  Search search({small_model()}, {.beam = 3, .n_best = 3, .with_attention = true});
+  const auto first = search_all(search, random_requests(6));
+  const auto second = search_all(search, random_requests(6));
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(same(first[i], second[i])) << i;
+}
+
 TEST(Search, DropsWhatIsNoLongerWanted) {
   auto requests = random_requests(6);
   const auto all = search_with({.n_best = 5}, requests);

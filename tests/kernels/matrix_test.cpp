@@ -53,6 +53,12 @@ struct Problem {
   }
 };
 
+PackedMatrix unpacked_of(const Problem& problem, const std::vector<int8_t>& weight,
+                         const std::vector<float>& scales) {
+  return PackedMatrix::unpacked({std::shared_ptr<void>(), weight.data()}, scales.data(),
+                                problem.bias.data(), problem.out, problem.in);
+}
+
 // Errors that rounding explains: of the sum, and of the stored weights and quantised rows.
 double tolerance(Precision precision, int in) {
   const double root = std::sqrt(in);
@@ -167,11 +173,6 @@ TEST_P(Matrix, UnpackedWeightsGiveTheSameBits) {
 }
 
 TEST_P(Matrix, UnpackedInt8WeightsGiveTheSameBitsWhereTheyFit) {
-  const auto unpacked_of = [](const Problem& problem, const std::vector<int8_t>& weight,
-                              const std::vector<float>& scales) {
-    return PackedMatrix::unpacked({std::shared_ptr<void>(), weight.data()}, scales.data(),
-                                  problem.bias.data(), problem.out, problem.in);
-  };
   for (const int out : {16, 17, 64, 65, 79, 80, 150}) {
     for (const int in : {64, 192, 576}) {
       for (const int64_t rows : {1, 2, 5, 7, 8, 9, 24}) {
@@ -212,6 +213,39 @@ TEST_P(Matrix, SomeColumnsAreThoseOfAll) {
   float y = 0;
   const int32_t column = 0;
   EXPECT_THROW(odd.pack(Precision::float32).multiply_some(odd.x.data(), {&column, 1}, &y), Error);
+}
+
+TEST_P(Matrix, SelectedRowsAreThoseOfAll) {
+  for (const int in : {1, 50, 64, 192}) {
+    const Problem problem{150, in, 7};
+    std::vector<PackedMatrix> matrices;
+    for (const Precision precision : kPrecisions) matrices.push_back(problem.pack(precision));
+    std::vector<int8_t> weight(problem.weight.size());
+    std::vector<float> scales(problem.out);
+    quantize(problem.weight.data(), problem.out, in, weight.data(), scales.data());
+    if (PackedMatrix::fits_unpacked(problem.out, in, Precision::int8)) {
+      matrices.push_back(unpacked_of(problem, weight, scales));
+    }
+    if (PackedMatrix::fits_unpacked(problem.out, in)) {
+      matrices.push_back(PackedMatrix::unpacked({std::shared_ptr<void>(), problem.weight.data()},
+                                                problem.bias.data(), problem.out, in));
+    }
+    for (const auto& matrix : matrices) {
+      const std::vector<float> all = problem.multiply(matrix);
+      for (const int count : {1, 63, 64, 65, 150}) {
+        std::vector<int32_t> rows(count);
+        for (int i = 0; i < count; ++i) rows[i] = (i * 37 + 149) % problem.out;
+        const PackedMatrix some = matrix.selected(rows);
+        std::vector<float> y(problem.rows * count, 0.5F);
+        some.multiply({.x = problem.x.data(), .rows = problem.rows, .y = y.data()});
+        for (int64_t r = 0; r < problem.rows; ++r) {
+          for (int i = 0; i < count; ++i) {
+            ASSERT_EQ(y[r * count + i], all[r * problem.out + rows[i]]) << in << ' ' << count;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Matrix, ARowDoesNotDependOnTheOthers) {

@@ -87,6 +87,13 @@ TEST_F(Run, AveragesTheCheckpointsThatAreChosen) {
   EXPECT_EQ(mean({.best = 1}), 8);
   EXPECT_EQ(mean({.last = 2, .best = 1, .updates = {4}}), (8 + 16) / 2.0F);
   EXPECT_EQ(mean({.best = 2}), (8 + 2) / 2.0F);
+  replace_file(run_ / kMetrics,
+               "{\"kind\":\"valid\",\"update\":1,\"loss\":0.75}\n"
+               "{\"kind\":\"valid\",\"update\":2,\"loss\":0.7}\n"
+               "{\"kind\":\"valid\",\"update\":3,\"loss\":0.5}\n"
+               "{\"kind\":\"valid\",\"update\":4,\"loss\":null}\n");
+  EXPECT_EQ(mean({.best = 2}), (8 + 4) / 2.0F);
+  EXPECT_EQ(mean({.best = 9}), (8 + 4 + 2) / 3.0F);
   EXPECT_EQ(mean({.epochs = 2}), (4 + 16) / 2.0F);
   EXPECT_EQ(mean({.updates = {1, 3}}), (2 + 8) / 2.0F);
   const auto made = model::Directory::open(run_ / "mean").description();

@@ -19,6 +19,7 @@
 #include "train/scaler.h"
 #include "train/shards.h"
 #include "train/validation.h"
+#include "train/verify.h"
 
 namespace residual::train {
 namespace {
@@ -159,6 +160,20 @@ TEST(Corpora, NeedTheVocabularyTheyWereMadeWith) {
   replace_file(task.prepared() / "vocabulary.txt", "z 1\n");
   EXPECT_THAT(error_of([&] { Corpora{task.config()}; }),
               HasSubstr("made with another source vocabulary"));
+}
+
+// Sizes of tables come from prepared.toml: ids beyond them would be written past their ends.
+TEST(Corpora, NeedTheNumberOfSymbolsThatTheManifestSays) {
+  const test::ReverseTask task(20);
+  data::Manifest manifest = data::load_manifest(task.prepared());
+  EXPECT_THAT(verify(task.prepared()).problems, testing::IsEmpty());
+  manifest.vocabularies[0].symbols = 6;
+  replace_file(task.prepared() / "prepared.toml", to_toml(manifest));
+  EXPECT_THAT(error_of([&] { Corpora{task.config()}; }),
+              HasSubstr("symbols, prepared.toml says 6"));
+  EXPECT_THROW(data::verify(manifest, task.prepared()), Error);
+  // The vocabulary and both corpora.
+  EXPECT_THAT(verify(task.prepared()).problems, testing::SizeIs(3));
 }
 
 // Of the same size, as padding to a multiple of 8 makes them more often than not.

@@ -1,5 +1,6 @@
 #include "train/run_directory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -123,6 +124,20 @@ TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
   write_model("last", 20);
   EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
   write_model("last", 10);
+  const auto note = [&](int64_t update) {
+    replace_file(path_ / kMetrics,
+                 fmt::format("{{\"kind\":\"valid\",\"update\":{},\"loss\":3}}\n", update));
+  };
+  note(10);
+  EXPECT_EQ(resume(), "");
+  note(5);  // of which there was a checkpoint
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  fs::remove(path_ / kMetrics);
+  write_model("last", config_.checkpoint.every_updates + 1);
+  fs::remove_all(path_ / "best");
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  write_model("last", 10);
+  EXPECT_EQ(resume(), "");
   fs::remove(path_ / kCheckpoints);
   EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
 }

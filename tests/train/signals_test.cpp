@@ -12,7 +12,10 @@ namespace {
 // In processes of their own, which the signals may end.
 class Signals : public testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    std::signal(SIGHUP, SIG_DFL);  // the tests may have been started with nohup
+  }
 };
 
 void wait_for_one(const StopSignals& signals) {
@@ -35,6 +38,7 @@ TEST_F(Signals, AreToldByNumber) {
   };
   EXPECT_EXIT(receive(SIGINT), testing::ExitedWithCode(SIGINT), "");
   EXPECT_EXIT(receive(SIGTERM), testing::ExitedWithCode(SIGTERM), "");
+  EXPECT_EXIT(receive(SIGHUP), testing::ExitedWithCode(SIGHUP), "");
 }
 
 TEST_F(Signals, EndTheProcessAtTheSecond) {
@@ -48,11 +52,39 @@ TEST_F(Signals, EndTheProcessAtTheSecond) {
   EXPECT_EXIT(receive_two(), testing::ExitedWithCode(128 + SIGINT), "");
 }
 
+// The shell and the kernel may both tell of a terminal that was closed, and systemd after them.
+TEST_F(Signals, OfAClosedTerminalDoNotCountAsTwo) {
+  const auto close_terminal = [] {
+    const StopSignals signals;
+    ::kill(::getpid(), SIGHUP);
+    wait_for_one(signals);
+    ::kill(::getpid(), SIGHUP);
+    ::kill(::getpid(), SIGTERM);
+    while (signals.received() != SIGTERM) std::this_thread::yield();
+    ::kill(::getpid(), SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ::_exit(signals.received());
+  };
+  EXPECT_EXIT(close_terminal(), testing::ExitedWithCode(SIGTERM), "");
+}
+
+TEST_F(Signals, OfAClosedTerminalStayIgnored) {
+  const auto close_terminal = [] {
+    std::signal(SIGHUP, SIG_IGN);  // as nohup does
+    const StopSignals signals;
+    ::kill(::getpid(), SIGHUP);
+    ::kill(::getpid(), SIGINT);
+    wait_for_one(signals);
+    ::_exit(signals.received());
+  };
+  EXPECT_EXIT(close_terminal(), testing::ExitedWithCode(SIGINT), "");
+}
+
 // A handler's frame would go wherever a thread's stack pointer is, and within oneDNN that is not
 // always its stack.
 TEST_F(Signals, InterruptNoThreadThatComputes) {
   const StopSignals signals;
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     EXPECT_TRUE(is_blocked(signal));
     bool blocked = false;
     std::thread([&] { blocked = is_blocked(signal); }).join();

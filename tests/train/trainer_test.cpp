@@ -81,6 +81,37 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
   EXPECT_EQ(read_file(path("run") / "best" / "model.safetensors"), best);
 }
 
+// With learning rates of nothing, a run ends with what it started from.
+TEST_F(Runs, StartFromTheParametersOfAModel) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 20;
+  ASSERT_EQ(shell(start(config, path("first"))).exit_code, 0);
+  const auto weights = [&](const fs::path& run) {
+    return read_file(run / "last" / "model.safetensors");
+  };
+  TrainConfig still = config;
+  still.train.start_from = (path("first") / "last").string();
+  still.train.seed = 7;
+  still.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
+  ASSERT_EQ(shell(start(still, path("still"))).exit_code, 0);
+  EXPECT_TRUE(weights(path("still")) == weights(path("first")));
+
+  TrainConfig other = still;
+  other.model.inner = 48;
+  const auto wider = shell(start(other, path("wider")));
+  EXPECT_EQ(wider.exit_code, 1);
+  EXPECT_THAT(wider.error, HasSubstr("its model is another:\n  model.inner: is "));
+  EXPECT_FALSE(fs::exists(path("wider")));
+  fs::copy(path("first") / "last", path("renamed"), fs::copy_options::recursive);
+  const std::string symbols = read_file(path("renamed") / "vocabulary.txt");
+  replace_file(path("renamed") / "vocabulary.txt", "x" + symbols);
+  still.train.start_from = path("renamed").string();
+  const auto renamed = shell(start(still, path("not")));
+  EXPECT_EQ(renamed.exit_code, 1);
+  EXPECT_THAT(renamed.error, HasSubstr("is not the vocabulary of"));
+  EXPECT_THAT(renamed.error, HasSubstr("residual prepare --like"));
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   TrainConfig config = task().config();
@@ -124,6 +155,15 @@ TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
   const auto resumed = shell("--threads 1 " + resume(path("interrupted")));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
   expect_same_end(path("whole"), path("interrupted"));
+}
+
+TEST_F(Runs, GoOnWhenNobodyReadsTheirMessages) {
+  TrainConfig config = task().config();
+  config.log.every_updates = 1;
+  const auto result = test::run("(residual-train train " + start(config, path("run")) +
+                                " 2>&1; echo $? > code) | head -n 1; cat code");
+  EXPECT_THAT(result.output, testing::EndsWith("\n0\n")) << result.error;
+  EXPECT_TRUE(fs::exists(path("run") / "last" / "model.safetensors"));
 }
 
 TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
@@ -184,6 +224,55 @@ TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
   const std::string table = replay(path("run") / "nonfinite-000000002");
   EXPECT_THAT(table, HasSubstr("encoder.layers.0.self_attention, output"));
   EXPECT_THAT(table, HasSubstr("gradient of decoder"));
+}
+
+// Whoever is sent a bundle replays what others wrote.
+TEST_F(Runs, ReplayOnlyBatchesThatTheModelCanRead) {
+  TrainConfig config = task().config();
+  config = resolve(Corpora(config).with_vocabularies(config));
+  const Learner learner(config);
+  const auto symbols = static_cast<int32_t>(config.model.source_vocabulary);
+  const auto error = [&](data::Batch shard) -> std::string {
+    const Finding finding{.place = "", .shard = std::move(shard), .pass = learner.pass(1, 0, 0)};
+    write_bundle(path("bundle"), config, learner.checkpoint(), finding, "");
+    try {
+      replay(path("bundle"));
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const data::Batch good{
+      .source = {5, 2}, .target = {6, 2}, .source_offsets = {0, 2}, .target_offsets = {0, 2}};
+  EXPECT_EQ(error(good), "");
+  const auto with = [&](const auto& change) {
+    data::Batch shard = good;
+    change(shard);
+    return error(std::move(shard));
+  };
+  EXPECT_THAT(with([&](auto& s) { s.source[0] = symbols; }), HasSubstr("is not in the vocabulary"));
+  EXPECT_THAT(with([&](auto& s) { s.target[1] = -1; }), HasSubstr("id -1 is not in the"));
+  EXPECT_THAT(with([&](auto& s) { s.target_offsets = {0, 3}; }), HasSubstr("end after the 2 ids"));
+  EXPECT_THAT(with([&](auto& s) { s.source_offsets = {1, 2}; }), HasSubstr("begin at 0"));
+  EXPECT_THAT(with([&](auto& s) { s.source_offsets = {0}; }), HasSubstr("as many sources"));
+  EXPECT_THAT(with([&](auto& s) {
+                s.source_offsets = {0, 9, 2};
+                s.target_offsets = {0, 1, 2};
+              }),
+              HasSubstr("a sentence has -7 tokens"));
+  EXPECT_THAT(with([&](auto& s) {
+                s.source.assign(33, 5);
+                s.source_offsets = {0, 33};
+              }),
+              HasSubstr("has 33 tokens, expected 1 to 32"));
+
+  EXPECT_EQ(error(good), "");
+  const fs::path file = path("bundle") / "batch.safetensors";
+  std::string bytes = read_file(file);
+  bytes.replace(bytes.find("\"update\":\"1\""), 12, "\"update\":\"x\"");
+  replace_file(file, bytes);
+  EXPECT_THAT([&] { replay(path("bundle")); },
+              testing::ThrowsMessage<Error>(HasSubstr("expected a whole number, got \"x\"")));
 }
 
 TEST_F(Runs, NameTheParameterAndTheBlockThatWentWrong) {

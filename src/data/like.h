@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/files.h"
+#include "data/recipe.h"
+
+namespace residual::data {
+
+// A prepared directory or a model whose pieces and ids a new corpus is to have, so that a model of
+// the one can be trained on or tested with the other.
+struct Like {
+  fs::path directory;                               // of segmentation.<language>.toml
+  std::map<std::string, std::string> vocabularies;  // files in it, by language
+  bool language_tags = false;
+};
+
+// Of a prepared directory.
+Like like_prepared(const fs::path& directory);
+
+// The recipe with [text], [subwords] and [vocabulary] as they are there. An Error unless it has the
+// recipe's languages.
+Recipe adopt(const Like& like, Recipe recipe);
+
+}  // namespace residual::data

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "train/config.h"
+#include "train/corpora.h"
+
+namespace residual::train {
+
+// The parameters of the model train.start_from, one after the other. An Error unless it has the
+// architecture and the vocabularies of the run.
+std::vector<float> start_values(const TrainConfig& config, const Corpora& corpora);
+
+}  // namespace residual::train
