@@ -341,7 +341,7 @@ Rows Engine::decode(const Step& step, Team* team) {
 }
 
 void Engine::release_large() {
-  constexpr size_t kOrdinary = 64 << 20;
+  constexpr size_t kOrdinary = 256 << 20;  // what batches of a base model may take
   if (cache_.size() > kOrdinary) cache_ = Pages();
 }
 
