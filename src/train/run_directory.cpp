@@ -178,6 +178,9 @@ RunDirectory::~RunDirectory() {
 RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force,
                                   FileSystem& system) {
   require_writable(path);
+  require(!fs::exists(path / "prepared.toml"),
+          "{}: holds a prepared corpus, with which a run would be lost; give another --output",
+          path.string());
   fs::create_directories(path);
   const bool used = fs::exists(path / kRunConfig);
   const bool kept = fs::is_directory(path / kCheckpoints);

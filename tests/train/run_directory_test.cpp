@@ -142,6 +142,13 @@ TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
   EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
 }
 
+TEST_F(RunDirectories, AreNotThoseOfPreparedCorpora) {
+  fs::create_directories(path_);
+  replace_file(path_ / "prepared.toml", "");
+  EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, true); }),
+              HasSubstr("holds a prepared corpus"));
+}
+
 TEST_F(RunDirectories, KeepTheResolvedConfiguration) {
   { const auto run = RunDirectory::create(path_, config_, false); }
   const auto run = RunDirectory::resume(path_, nullptr);
