@@ -64,7 +64,11 @@ void warn_of_languages(const data::Recipe& recipe) {
 
 // Of a model or a run; nothing: of a prepared directory, which prepare() knows itself.
 std::optional<data::Like> like_model(const fs::path& path) {
-  if (path.empty() || !fs::is_directory(path) || fs::exists(path / "prepared.toml")) return {};
+  if (path.empty()) return {};
+  require(fs::is_directory(path),
+          "like: {}: is no directory; give a prepared corpus, a model's directory or a run",
+          path.string());
+  if (fs::exists(path / "prepared.toml")) return {};
   const auto model = model::Directory::open(path);
   const model::Description& description = model.description();
   data::Like like{.directory = model.path()};
