@@ -11,6 +11,7 @@
 #include "train/checkpoint.h"
 #include "train/corpora.h"
 #include "train/run_directory.h"
+#include "train/start.h"
 
 namespace residual::probe {
 namespace {
@@ -143,9 +144,8 @@ void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
     const std::string &own = subject.text.description.*file, &other = corpus.description.*file;
     const auto a = text::Vocabulary::load(subject.text.directory / own);
     const auto b = text::Vocabulary::load(corpus.directory / other);
-    bool same = a.size() == b.size();
-    for (int32_t id = 0; same && id < a.size(); ++id) same = a.symbol(id) == b.symbol(id);
-    require(same, "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
+    require(train::have_same_symbols(a, b),
+            "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
             subject.label, own, other, corpus.directory.string());
   }
 }

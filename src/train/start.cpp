@@ -8,14 +8,6 @@
 namespace residual::train {
 namespace {
 
-bool have_same_symbols(const text::Vocabulary& a, const text::Vocabulary& b) {
-  if (a.size() != b.size()) return false;
-  for (int32_t id = 0; id < a.size(); ++id) {
-    if (a.symbol(id) != b.symbol(id)) return false;
-  }
-  return true;
-}
-
 void require_same_model(const model::Directory& model, const TrainConfig& config) {
   TrainConfig there = config;
   there.model = model.description().model;
@@ -29,6 +21,14 @@ void require_same_model(const model::Directory& model, const TrainConfig& config
 }
 
 }  // namespace
+
+bool have_same_symbols(const text::Vocabulary& a, const text::Vocabulary& b) {
+  if (a.size() != b.size()) return false;
+  for (int32_t id = 0; id < a.size(); ++id) {
+    if (a.symbol(id) != b.symbol(id)) return false;
+  }
+  return true;
+}
 
 std::vector<float> start_values(const TrainConfig& config, const Corpora& corpora) {
   const auto model = model::Directory::open(config.train.start_from);
