@@ -10,7 +10,7 @@ namespace {
 
 struct Settings {
   int64_t threads = 0;
-  std::string shortlist;
+  std::string shortlist, terms;
   decode::TranslatorOptions translator;
 };
 
@@ -37,6 +37,7 @@ void fields(ConfigVisitor& visit, Settings& s) {
         "so many of the vocabulary's first symbols beside it", {.min = 0});
   visit("shortlist_best", s.translator.shortlist.best,
         "at most so many translations of each source symbol", {.min = 0});
+  visit("terms", s.terms, "file of terms, \"source<tab>target\", that translations keep to");
   fields(visit, s.translator.search);
 }
 
@@ -54,6 +55,8 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   require(o.search.attention_layer == 0, "settings: attention_layer has no reader here either");
   decode::check_sampling(o.search.sampling);
   o.shortlist.file = settings.shortlist;
+  o.terms = settings.terms;
+  require(o.terms.empty() || !o.search.sampling.is_on, "settings: terms are not for sampling");
   o.crew.threads = static_cast<int>(settings.threads);
   decode::check(o.search);
   return o;

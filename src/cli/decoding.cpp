@@ -134,6 +134,12 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
 
 void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   add_beam_options(command, o.search);
+  command
+      .add_option("--terms", o.terms,
+                  "terminology, lines \"source<tab>target\": a translation contains what the terms "
+                  "of its line are called")
+      ->type_name("FILE")
+      ->group("Search");
   add_shortlist_options(command, o.shortlist);
   add_sampling_options(command, o.search.sampling);
   const std::string group = "Batches";
@@ -156,6 +162,9 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
 void check_search(const ModelOptions& o) {
   const decode::SearchOptions& search = o.translator.search;
   check_typed([&] { decode::check(search); });
+  if (!o.translator.terms.empty() && search.sampling.is_on) {
+    throw CLI::ValidationError("--terms does not go with --sample");
+  }
   if (o.translator.shortlist.file.empty()) return;
   const std::pair<bool, const char*> others[] = {
       {o.models.size() > 1 && !o.average, "several models"},

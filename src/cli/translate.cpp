@@ -26,7 +26,7 @@ struct Options {
   ModelOptions model;
   text::TransformLines files;
   std::string prefix;
-  fs::path prefixes;
+  fs::path prefixes, phrases;
   bool n_best = false;  // was asked for: lists with scores
   bool json = false;
 };
@@ -37,6 +37,7 @@ class Input {
  public:
   explicit Input(const Options& o) : lines_(o.files.input, o.files.invalid), prefix_(o.prefix) {
     if (!o.prefixes.empty()) prefixes_.emplace(o.prefixes, o.files.invalid);
+    if (!o.phrases.empty()) phrases_.emplace(o.phrases, o.files.invalid);
     // A bar amid the translations would spoil both.
     const bool apart = o.files.output != "-" || ::isatty(STDOUT_FILENO) == 0;
     if (lines_.size() > 0 && apart) progress_.emplace("translate", lines_.size(), "bytes");
@@ -44,19 +45,17 @@ class Input {
 
   std::optional<decode::SourceLine> next() {
     auto line = lines_.next();
-    if (!line) {
-      require(!prefixes_ || !prefixes_->next(), "{}: has {} lines, {} has more", lines_.name(),
-              count_, prefixes_ ? prefixes_->name() : "");
-      return std::nullopt;
+    for (auto* beside : {&prefixes_, &phrases_}) {
+      require(line || !*beside || !(*beside)->next(), "{}: has {} lines, {} has more",
+              lines_.name(), count_, *beside ? (*beside)->name() : "");
     }
+    if (!line) return std::nullopt;
     ++count_;
-    std::optional<std::string> prefix = prefix_;
-    if (prefixes_) prefix = prefixes_->next();
-    require(prefix.has_value(), "{}: has {} lines, {} has more; each needs its prefix",
-            prefixes_ ? prefixes_->name() : "", count_ - 1, lines_.name());
+    decode::SourceLine given = {std::move(*line), prefixes_ ? beside(*prefixes_) : prefix_};
+    if (phrases_) given.phrases = split_phrases(beside(*phrases_));
     const std::lock_guard lock(mutex_);
-    on_the_way_.push_back(line->size() + 1);
-    return decode::SourceLine{std::move(*line), std::move(*prefix)};
+    on_the_way_.push_back(given.text.size() + 1);
+    return given;
   }
   void interrupt() { lines_.interrupt(); }
 
@@ -70,9 +69,28 @@ class Input {
   }
 
  private:
+  // A file's line that belongs to the one just read.
+  std::string beside(text::LineCursor& file) const {
+    auto line = file.next();
+    require(line.has_value(), "{}: has {} lines, {} has more; each needs one", file.name(),
+            count_ - 1, lines_.name());
+    return std::move(*line);
+  }
+  // They stand between tabs.
+  static std::vector<std::string> split_phrases(std::string_view line) {
+    std::vector<std::string> phrases;
+    while (!line.empty()) {
+      const size_t end = std::min(line.find('\t'), line.size());
+      const std::string_view phrase = line.substr(0, end);
+      if (phrase.find_first_not_of(' ') != phrase.npos) phrases.emplace_back(phrase);
+      line.remove_prefix(std::min(end + 1, line.size()));
+    }
+    return phrases;
+  }
+
   text::LineCursor lines_;
   std::string prefix_;
-  std::optional<text::LineCursor> prefixes_;
+  std::optional<text::LineCursor> prefixes_, phrases_;
   uint64_t count_ = 0;
   std::mutex mutex_;
   std::deque<uint64_t> on_the_way_;  // bytes of the lines not delivered yet
@@ -115,8 +133,13 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
 
 void run(const Options& o) {
   check_search(o.model);
-  if (o.prefixes == "-" && o.files.input == "-") {
-    throw CLI::ValidationError("the text and --prefixes cannot both be standard input");
+  const auto inputs = {o.files.input, o.prefixes, o.phrases, o.model.translator.terms};
+  if (std::ranges::count(inputs, "-") > 1) {
+    throw CLI::ValidationError(
+        "of the text, --prefixes, --phrases and --terms only one can be standard input");
+  }
+  if (!o.phrases.empty() && o.model.translator.search.sampling.is_on) {
+    throw CLI::ValidationError("--phrases does not go with --sample");
   }
   Input input(o);
   text::LineWriter output(o.files.output);
@@ -182,6 +205,12 @@ void add_line_rules(CLI::App& command, Options& o) {
       ->excludes(prefix)
       ->type_name("FILE")
       ->group(group);
+  command
+      .add_option("--phrases", o.phrases,
+                  "a file with a line for each line: what its translation contains, in whole "
+                  "words, between tabs")
+      ->type_name("FILE")
+      ->group(group);
 }
 
 }  // namespace
@@ -195,6 +224,8 @@ void add_translate(CLI::App& root) {
        "residual translate --model models/a --model models/b --n-best 5 test.de",
        "# the mean of all checkpoints a run has kept",
        "residual translate --model runs/iwslt14 --average test.de",
+       "# a glossary that translations keep to",
+       "residual translate --model models/de-en --terms glossary.tsv test.de",
        "# four random translations of each line",
        "residual translate --model models/de-en --sample --top-k 10 --beam 4 --n-best 4 test.de"});
   auto options = std::make_shared<Options>();

@@ -22,7 +22,8 @@ void require_number(float normaliser) {
 }  // namespace
 
 std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
-                                           std::span<const int32_t> forbidden) {
+                                           std::span<const int32_t> forbidden,
+                                           std::span<const int32_t> also) {
   // Those that are forbidden may be among the best, and <unk> may fall behind by its penalty.
   const int64_t spare = static_cast<int64_t>(forbidden.size()) + (unk_penalty_ != 0 ? 1 : 0);
   const bool is_roomy = k + spare <= kernels::kMostBest;
@@ -43,7 +44,13 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   if (unk_penalty_ < 0 && std::ranges::none_of(best_, is_unk)) {  // it may come before others
     best_.push_back({logits[text::Vocabulary::kUnk], text::Vocabulary::kUnk});
   }
-  return rank(best_, normaliser, k, forbidden);
+  rank(best_, normaliser, k, forbidden);
+  for (const int32_t token : also) {
+    const auto is_token = [&](const Choice& choice) { return choice.token == token; };
+    if (std::ranges::any_of(choices_, is_token)) continue;
+    choices_.push_back({token, logits[token] - normaliser - penalty(token)});
+  }
+  return choices_;
 }
 
 std::span<const Choice> Chooser::likeliest(const kernels::RowSummary& row, int64_t k,

@@ -22,9 +22,11 @@ class Chooser {
       : vocabulary_(vocabulary), unk_penalty_(static_cast<float>(unk_penalty)) {}
   void set_unk_penalty(double penalty) { unk_penalty_ = static_cast<float>(penalty); }
 
-  // The k likeliest tokens, likeliest first; fewer if there are not so many. May overwrite the
-  // logits of forbidden tokens. An Error if a logit is not a number.
-  std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden);
+  // The k likeliest tokens, likeliest first; fewer if there are not so many. Then those of `also`
+  // that are not among them. May overwrite the logits of forbidden tokens. An Error if a logit is
+  // not a number.
+  std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden,
+                                    std::span<const int32_t> also = {});
 
   // The same of a row of which `row` knows at least the k + kSpare best. REQUIRES: no more tokens
   // than kSpare are forbidden, <unk> counted if it has a penalty, which is not negative.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/checksum.h"
 #include "base/error.h"
@@ -20,44 +21,12 @@ uint64_t key_of(const std::vector<int32_t>& tokens) {
   return checksum({reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof(int32_t)});
 }
 
-void check_ids(const std::vector<int32_t>& ids, int64_t vocabulary, const char* side) {
-  for (const int32_t id : ids) {
-    require(id >= 0 && id < vocabulary, "{} id {} is not in the vocabulary of {}", side, id,
-            vocabulary);
-  }
-}
-
-void check_symbols(const Request& request, int64_t vocabulary) {
-  const auto& symbols = request.symbols;
-  if (symbols.empty()) return;
-  check_ids(symbols, vocabulary, "target");
-  require(std::ranges::adjacent_find(symbols, std::greater_equal<>()) == symbols.end(),
-          "the symbols of a translation are not in ascending order");
-  const auto has = [&](int32_t id) { return std::ranges::binary_search(symbols, id); };
-  require(has(kEos) && std::ranges::all_of(request.prefix, has),
-          "</s> or a prefix is not among the symbols that a translation may consist of");
-}
-
 template <class T>
 void grow(std::vector<T>& buffer, int64_t size) {
   if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
 }
 
 }  // namespace
-
-void check_request(const Request& request, const model::Config& config) {
-  const auto length = static_cast<int64_t>(request.source.size());
-  require(length > 0 && length <= config.max_positions,
-          "a source has {} tokens, the model takes from 1 to {}", length, config.max_positions);
-  require(static_cast<int64_t>(request.prefix.size()) < config.max_positions,
-          "a prefix has {} tokens, the model takes up to {}", request.prefix.size(),
-          config.max_positions - 1);
-  require(std::ranges::count(request.prefix, kEos) == 0, "a prefix must not contain </s>");
-  check_ids(request.source, config.source_vocabulary, "source");
-  check_ids(request.prefix, config.target_vocabulary, "prefix");
-  check_symbols(request, config.target_vocabulary);
-  if (request.search) check(*request.search);
-}
 
 struct Search::Sentence {
   Request request;  // with its search
@@ -72,14 +41,18 @@ struct Search::Sentence {
   std::vector<Hypothesis> finished;
 
   const SearchOptions& options() const { return *request.search; }
+  bool has_phrases(const Live& hypothesis) const {
+    return !request.phrases || request.phrases->are_met(hypothesis.phrases);
+  }
 };
 
 struct Search::Candidate {
   double score;
   int hypothesis;  // index among the sentence's live ones
-  int rank;        // among that hypothesis's candidates
+  int rank;        // among that hypothesis's candidates; at last, among its rivals
   int32_t draw;
   Choice choice;
+  int64_t phrase_tokens = 0;
 };
 
 Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
@@ -128,7 +101,8 @@ void Search::add(std::vector<Request> requests, Team* team) {
     Sentence& s = sentences_.emplace_back();
     s.request = std::move(requests[i]);
     if (!s.request.search) s.request.search = options_;
-    s.is_summarised = can_summarise(s.options());
+    if (s.options().sampling.is_on) s.request.phrases = nullptr;
+    s.is_summarised = !s.request.phrases && can_summarise(s.options());
     if (s.is_summarised && !s.request.symbols.empty()) {
       const Weights& weights = models_.engines()[0].weights();
       s.output = std::make_shared<PackedMatrix>(weights.output_of(s.request.symbols));
@@ -147,8 +121,9 @@ int64_t Search::longest_translation(const Sentence& s) const {
       s.options().max_length_factor * static_cast<double>(s.request.source.size()) +
       s.options().max_length_offset;
   const auto possible = static_cast<double>(models_.max_positions() - 1);
+  const int64_t phrases = s.request.phrases ? s.request.phrases->tokens() : 0;
   return std::max(static_cast<int64_t>(std::min(wanted, possible)),
-                  static_cast<int64_t>(s.request.prefix.size()));
+                  static_cast<int64_t>(s.request.prefix.size()) + phrases);
 }
 
 void Search::step(const Done& done, Team* team) {
@@ -307,6 +282,14 @@ void Search::end_all(Sentence& s) {
     candidates_.push_back({score, h, 0, s.live[h].draw, choice});
   }
   std::ranges::stable_sort(candidates_, std::greater<>(), &Candidate::score);
+  if (!s.request.phrases) return;
+  // Those with all phrases, or else with the most of them.
+  const auto tokens = [&](const Candidate& c) {
+    return s.request.phrases->tokens(s.live[c.hypothesis].phrases);
+  };
+  const int64_t most = tokens(std::ranges::max(candidates_, {}, tokens));
+  const bool is_enough = s.finished.empty() || most == s.request.phrases->tokens();
+  std::erase_if(candidates_, [&](const auto& c) { return !is_enough || tokens(c) < most; });
 }
 
 void Search::sample(Sentence& s) {
@@ -331,10 +314,12 @@ void Search::search(Sentence& s) {
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
     const double sum = tree_[s.live[h].node].score;
     const int64_t row = s.first_row + h;
+    wanted_.clear();
+    if (s.request.phrases) s.request.phrases->append_next(s.live[h].phrases, wanted_);
     const auto choices =
         s.is_summarised
             ? chooser_.likeliest(summaries_[row - first_summary_], wanted, forbidden(s, h))
-            : chooser_.likeliest(models_.logits(row), wanted, forbidden(s, h));
+            : chooser_.likeliest(models_.logits(row), wanted, forbidden(s, h), wanted_);
     int rank = 0;
     for (const Choice& choice : choices) {
       candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
@@ -345,14 +330,33 @@ void Search::search(Sentence& s) {
     if (a.score != b.score) return a.score > b.score;
     return a.hypothesis != b.hypothesis ? a.hypothesis < b.hypothesis : a.rank < b.rank;
   };
+  if (s.request.phrases) {
+    std::ranges::sort(candidates_, better);
+    return order_by_phrases(s);
+  }
   const auto kept = std::min<size_t>(wanted, candidates_.size());
   std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(), better);
   candidates_.resize(kept);
+  for (size_t place = 0; place < kept; ++place) candidates_[place].rank = static_cast<int>(place);
+}
+
+// Candidates have rivals only among those with as many of the phrases' tokens. The best of each
+// kind come first, the most tokens before fewer; then all the second best, and so on. REQUIRES:
+// candidates_ are in the order of their scores.
+void Search::order_by_phrases(const Sentence& s) {
+  const Phrases& phrases = *s.request.phrases;
+  std::vector<int> seen(phrases.tokens() + 1);
+  for (auto& c : candidates_) {
+    c.phrase_tokens = phrases.tokens(phrases.after(s.live[c.hypothesis].phrases, c.choice.token));
+    c.rank = seen[c.phrase_tokens]++;
+  }
+  std::ranges::sort(candidates_, {},
+                    [](const Candidate& c) { return std::pair(c.rank, -c.phrase_tokens); });
 }
 
 std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
   forbidden_.assign({text::Vocabulary::kPad});
-  if (s.length < s.options().min_length) forbidden_.push_back(kEos);
+  if (s.length < s.options().min_length || !s.has_phrases(s.live[h])) forbidden_.push_back(kEos);
   if (s.options().forbid_unk || is_marian_) forbidden_.push_back(text::Vocabulary::kUnk);
   // Tokens that would complete n tokens in a row which have been there before.
   const int64_t n = s.options().no_repeat_ngram;
@@ -371,9 +375,9 @@ std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
 // fairseq's rule: candidates that end are finished if they are among the best `beam` of all; of
 // the others, the best `beam` live on.
 void Search::select(Sentence& s) {
-  for (int64_t rank = 0; rank < static_cast<int64_t>(candidates_.size()); ++rank) {
-    if (candidates_[rank].choice.token == kEos && rank < s.options().beam) {
-      finish(s, candidates_[rank]);
+  for (const auto& candidate : candidates_) {
+    if (candidate.choice.token == kEos && candidate.rank < s.options().beam) {
+      finish(s, candidate);
     }
   }
   const int64_t wanted = has_ended(s) ? 0 : s.options().beam;
@@ -391,6 +395,10 @@ void Search::extend(Sentence& s, const Candidate& c) {
   const int32_t node =
       tree_.add(parents_[c.hypothesis].node, c.choice.token, c.choice.log_probability);
   s.live.push_back({node, c.draw});
+  if (s.request.phrases) {
+    s.live.back().phrases =
+        s.request.phrases->after(parents_[c.hypothesis].phrases, c.choice.token);
+  }
   const int32_t* path = paths_.data() + (s.first_row + c.hypothesis) * path_stride_;
   int32_t* next = next_paths_.data() + next_rows_++ * next_path_stride_;
   std::copy_n(path, s.length + 1, next);
@@ -447,16 +455,18 @@ bool Search::has_ended(const Sentence& s) const {
 // only fall, but for rewards of <unk>, and its length is anything between the present and the
 // longest.
 double Search::best_possible(const Sentence& s) const {
-  const auto lives = [](const Candidate& c) { return c.choice.token != kEos; };
-  const auto best = std::ranges::find_if(candidates_, lives);
-  if (best == candidates_.end()) return -std::numeric_limits<double>::infinity();
+  double best = -std::numeric_limits<double>::infinity();
+  for (const auto& candidate : candidates_) {
+    if (candidate.choice.token != kEos) best = std::max(best, candidate.score);
+  }
+  if (std::isinf(best)) return best;
   const auto shortest = static_cast<double>(s.length + 2);
   const auto longest = static_cast<double>(s.max_length + 1);
   const auto bound = [&](double term, double power) {
     return std::max(term * std::pow(shortest, power), term * std::pow(longest, power));
   };
   const double rewards = std::max(0.0, -s.options().unk_penalty) * (longest - shortest + 1);
-  return bound(best->score + rewards, -s.options().length_penalty) +
+  return bound(best + rewards, -s.options().length_penalty) +
          bound(-s.options().word_penalty, 1 - s.options().length_penalty);
 }
 

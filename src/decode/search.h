@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,30 +10,9 @@
 #include "decode/ensemble.h"
 #include "decode/hypothesis_tree.h"
 #include "decode/options.h"
+#include "decode/request.h"
 
 namespace residual::decode {
-
-// A sentence to translate.
-struct Request {
-  uint64_t id = 0;              // given back with the result
-  uint64_t caller = 0;          // who wants it: a Crew serves callers in turn
-  std::vector<int32_t> source;  // ends in </s>
-  std::vector<int32_t> prefix;  // tokens that every translation begins with
-  // Symbols that it may consist of, ascending, </s> and the prefix's among them; empty: all. Their
-  // probabilities sum to 1. Searches that must look at whole rows of logits (sampling, several
-  // models, no_repeat_ngram, a negative unk_penalty) take no notice.
-  std::vector<int32_t> symbols;
-  // Its own search instead of everybody's, except for attention_layer.
-  std::shared_ptr<const SearchOptions> search;
-  // Once true, nobody wants the result any more: it ends without one.
-  std::shared_ptr<const std::atomic<bool>> unwanted;
-
-  bool is_unwanted() const { return unwanted && *unwanted; }
-};
-
-// Fails unless a model of this configuration can translate it: no side is too long, the source is
-// not empty, all ids exist, its search is one.
-void check_request(const Request& request, const model::Config& config);
 
 struct Hypothesis {
   std::vector<int32_t> tokens;                // the last one is </s>
@@ -69,6 +47,7 @@ class Search {
   struct Live {
     int32_t node;
     int32_t draw;  // which of the independent draws, when sampling
+    Phrases::Progress phrases = {};
   };
 
   bool can_summarise(const SearchOptions& options) const;
@@ -86,6 +65,7 @@ class Search {
   void end_all(Sentence& sentence);
   void sample(Sentence& sentence);
   void search(Sentence& sentence);
+  void order_by_phrases(const Sentence& sentence);
   std::span<const int32_t> forbidden(const Sentence& sentence, int row);
   void select(Sentence& sentence);
   void extend(Sentence& sentence, const Candidate& candidate);
@@ -119,7 +99,7 @@ class Search {
   // What is known of one sentence while it advances.
   std::vector<Candidate> candidates_;  // best first
   std::vector<Live> parents_;          // its hypotheses before the step
-  std::vector<int32_t> forbidden_;
+  std::vector<int32_t> forbidden_, wanted_;
   std::vector<float> drawn_;  // a copy of a row of logits
 };
 

@@ -1,5 +1,7 @@
 #include "decode/translator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -67,50 +69,16 @@ void check_words(std::string_view text, const char* what, uint64_t number) {
   }
 }
 
+// With room for hypotheses that have any number of so many tokens.
+std::shared_ptr<const SearchOptions> widened(SearchOptions search, int64_t tokens) {
+  search.beam = std::min(search.beam + tokens, kWidestBeam);
+  return std::make_shared<const SearchOptions>(search);
+}
+
 }  // namespace
 
 double Output::log_probability() const {
   return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
-}
-
-TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
-                        const TranslatorOptions& options) {
-  const model::Directory& first = *models[0];
-  TextTools tools;
-  tools.source_vocabulary = std::make_shared<text::Vocabulary>(first.source_vocabulary());
-  const bool is_one =
-      first.description().source_vocabulary == first.description().target_vocabulary;
-  tools.target_vocabulary = is_one ? tools.source_vocabulary
-                                   : std::make_shared<text::Vocabulary>(first.target_vocabulary());
-  for (const auto& other : models.subspan(1)) {
-    const bool same = other->source_vocabulary().format() == tools.source_vocabulary->format() &&
-                      other->target_vocabulary().format() == tools.target_vocabulary->format();
-    require(same, "{} and {} have different vocabularies; only models with one can decide together",
-            first.path().string(), other->path().string());
-  }
-  tools.model = models[0];
-  tools.pieces = options.pieces;
-  const auto& directions = first.description().directions;
-  const bool is_open = options.any_direction && directions.size() > 1 && options.source.empty() &&
-                       options.target.empty();
-  if (is_open || (options.pieces && directions.empty())) return tools;
-  return tools.towards(options.source, options.target);
-}
-
-TextTools TextTools::towards(const std::string& source, const std::string& target) const {
-  TextTools tools = *this;
-  const model::Direction& direction = model->direction(source, target);
-  tools.source_tag = direction.source_tag;
-  require(tools.source_tag.empty() || source_vocabulary->id(tools.source_tag) != Vocabulary::kUnk,
-          "{}: {}, which goes before each source sentence, is not in the vocabulary",
-          model->path().string(), tools.source_tag);
-  if (pieces) return tools;
-  const text::Segmenter from = model->segmenter(direction.source);
-  const text::Segmenter to = model->segmenter(direction.target);
-  tools.to_source_pieces = [from] { return from.to_pieces(); };
-  tools.to_target_pieces = [to] { return to.to_pieces(); };
-  tools.to_text = [to] { return to.to_text(); };
-  return tools;
 }
 
 // A line on its way.
@@ -118,17 +86,20 @@ struct Translator::Line {
   uint64_t number = 0;
   std::vector<std::vector<int32_t>> parts;  // tokens, each part with </s>; none: nothing to say
   std::vector<int32_t> prefix;              // of the first part
-  std::vector<Crew::Outcome> outcomes;      // by part
-  size_t missing = 0;                       // outcomes not there yet
+  std::vector<std::shared_ptr<const Phrases>> phrases;  // by part; null: none
+  std::vector<Crew::Outcome> outcomes;                  // by part
+  size_t missing = 0;                                   // outcomes not there yet
   std::exception_ptr error;
 };
 
 // Text to tokens, for one thread.
 class Translator::Reader {
  public:
-  Reader(const Translator& translator, const TextTools& tools)
+  Reader(const Translator& translator, const TextTools& tools,
+         const Terminology* terminology = nullptr)
       : t_(translator),
         tools_(tools),
+        terminology_(terminology),
         to_source_(made(tools.to_source_pieces)),
         to_target_(made(tools.to_target_pieces)) {}
 
@@ -146,6 +117,15 @@ class Translator::Reader {
     return ids;
   }
 
+  // Fails, with its place, if the vocabulary has no symbols for all of it.
+  std::vector<int32_t> phrase(std::string_view text, const std::string& place) {
+    std::vector<int32_t> tokens = target(text);
+    tokens.pop_back();  // </s>
+    require(!tokens.empty() && std::ranges::count(tokens, Vocabulary::kUnk) == 0,
+            "{}: the model cannot write \"{}\", it has no symbols for all of it", place, text);
+    return tokens;
+  }
+
   std::shared_ptr<Line> line(const SourceLine& given, uint64_t number) {
     check_words(given.text, "line", number);
     check_words(given.prefix, "prefix of line", number);
@@ -156,13 +136,19 @@ class Translator::Reader {
     if (whole.size() == empty) return line;
     if (fits(whole)) {
       line->parts.push_back(std::move(whole));
+      line->phrases.push_back(phrases(given.text, given.phrases, number));
     } else {
+      require(
+          given.phrases.empty(),
+          "line {}: is to be split, and its phrases might belong to any part; split it yourself",
+          number);
       require(t_.options_.long_lines == LongLines::split,
               "line {}: has {} tokens, the model takes {}; allow it to be split, or shorten it",
               number, whole.size(), t_.max_positions_);
       const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
       for (const auto part : split_to_fit(given.text, part_fits)) {
         line->parts.push_back(source(part));
+        line->phrases.push_back(phrases(part, {}, number));
         require(fits(line->parts.back()),
                 "line {}: a character of it makes {} tokens, the model takes {}", number,
                 line->parts.back().size(), t_.max_positions_);
@@ -178,6 +164,19 @@ class Translator::Reader {
   }
 
  private:
+  // What the translation of a text contains: phrases that are given, and its terms.
+  std::shared_ptr<const Phrases> phrases(std::string_view text, std::vector<std::string> wanted,
+                                         uint64_t number) {
+    if (terminology_ != nullptr) {
+      for (auto& term : terminology_->in(text)) wanted.push_back(std::move(term));
+    }
+    if (wanted.empty()) return nullptr;
+    wanted.resize(std::min(wanted.size(), Phrases::kMost));
+    std::vector<std::vector<int32_t>> tokens;
+    for (const auto& each : wanted) tokens.push_back(phrase(each, fmt::format("line {}", number)));
+    return std::make_shared<Phrases>(std::move(tokens), t_.joints());
+  }
+
   void encode(std::string_view text, const text::LineTransform& to_pieces,
               const Vocabulary& vocabulary, std::vector<int32_t>& ids) {
     pieces_.clear();
@@ -195,6 +194,7 @@ class Translator::Reader {
 
   const Translator& t_;
   const TextTools& tools_;
+  const Terminology* terminology_;
   text::LineTransform to_source_, to_target_;
   std::string pieces_;
 };
@@ -330,6 +330,15 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
   if (!options.shortlist.file.empty()) {
     shortlist_.emplace(options.shortlist, *tools_.source_vocabulary, *tools_.target_vocabulary);
   }
+  if (!options.terms.empty()) {
+    terminology_ = std::make_shared<Terminology>(Terminology::read(options.terms));
+    if (tools_.to_target_pieces || tools_.pieces) {  // otherwise calls say what the target is
+      Reader reader(*this, tools_);
+      for (const auto& term : terminology_->terms()) {
+        reader.phrase(term.target, options.terms.string());
+      }
+    }
+  }
 }
 
 Translator::Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
@@ -342,6 +351,12 @@ Translator::Translator(const std::vector<fs::path>& models, const TranslatorOpti
 
 Translator::~Translator() = default;
 
+std::shared_ptr<const Joints> Translator::joints() const {
+  std::call_once(joints_once_,
+                 [&] { joints_ = std::make_shared<Joints>(*tools_.target_vocabulary); });
+  return joints_;
+}
+
 void Translator::pack() const {
   for (const auto& model : models_) model->pack();
 }
@@ -351,7 +366,9 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
   try {
     const uint64_t caller = ++callers_;
     const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
-    Reader reader(*this, tools);
+    const auto& terminology = stream.terms.terminology ? stream.terms.terminology : terminology_;
+    const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
+    Reader reader(*this, tools, search.sampling.is_on ? nullptr : terminology.get());
     for (uint64_t number = 1;; ++number) {
       const std::optional<SourceLine> given = stream.next();
       if (!given) break;
@@ -360,9 +377,11 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
       for (size_t p = 0; p < line->parts.size(); ++p) {
         Request request = {.caller = caller,
                            .source = line->parts[p],
+                           .phrases = line->phrases[p],
                            .search = stream.terms.search,
                            .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;
+        if (request.phrases) request.search = widened(search, request.phrases->tokens());
         if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
         const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));

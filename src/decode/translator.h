@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "decode/options.h"
 #include "decode/score.h"
 #include "decode/shortlist.h"
+#include "decode/terminology.h"
 #include "model/directory.h"
 #include "text/lines.h"
 #include "text/vocabulary.h"
@@ -32,6 +34,7 @@ struct TranslatorOptions {
   bool pieces = false;         // lines are pieces between spaces, and so are translations
   LongLines long_lines = LongLines::split;
   ShortlistOptions shortlist;
+  fs::path terms;  // file of a Terminology; empty: none
 };
 
 // How a model's text becomes tokens and back.
@@ -53,7 +56,8 @@ struct TextTools {
 
 struct SourceLine {
   std::string text;
-  std::string prefix;  // text that the translation begins with, in whole words
+  std::string prefix;                     // text that the translation begins with, in whole words
+  std::vector<std::string> phrases = {};  // texts that it contains, in whole words
 };
 
 struct Output {
@@ -97,6 +101,7 @@ class Translator {
   struct Terms {
     std::shared_ptr<const SearchOptions> search;        // null: the translator's
     std::shared_ptr<const TextTools> tools;             // null: the translator's
+    std::shared_ptr<const Terminology> terminology;     // null: the translator's
     std::shared_ptr<const std::atomic<bool>> unwanted;  // once true, the call fails soon
   };
   struct Stream {
@@ -129,6 +134,7 @@ class Translator {
 
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
+  std::shared_ptr<const Joints> joints() const;
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
   void score_group(std::span<const std::string> sources, std::span<const std::string> targets,
                    uint64_t first, std::span<ScoredLine> scored) const;
@@ -139,6 +145,9 @@ class Translator {
   int64_t max_positions_;
   TextTools tools_;
   std::optional<Shortlist> shortlist_;
+  std::shared_ptr<const Terminology> terminology_;  // or null
+  mutable std::once_flag joints_once_;
+  mutable std::shared_ptr<const Joints> joints_;  // of the target's vocabulary, once it is needed
   Crew crew_;
 };
 

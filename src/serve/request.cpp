@@ -50,10 +50,13 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
   request.details |= request.search.n_best > 1 || request.search.with_attention;
   require(request.search.attention_layer == layer, "attention_layer: it is always {} here", layer);
+  request.has_terms = object.contains("terms");
   check_prefixes(object, request);
   set_longest(object, request);
   decode::check_sampling(request.search.sampling, defaults.sampling);
   decode::check(request.search);
+  require(request.terms.empty() || !request.search.sampling.is_on,
+          "terms: are for beam search, not for sampling");
 }
 
 // A value of the query: a number or truth value if it looks like one and may be one.
@@ -98,6 +101,7 @@ void fields(ConfigVisitor& visit, TranslationRequest& r) {
   visit("from", r.from, "source language, if the model has several");
   visit("to", r.to, "target language, if the model has several");
   visit("prefix", r.prefixes, "what the translation begins with, in whole words; or one per text");
+  visit.tables("terms", r.terms, "expressions and what they are called, instead of the server's");
   visit("details", r.details, "scores and pieces of every line, as n_best and attention give too");
   visit("max_length", r.max_length,
         "tokens before </s>, at most, however long the source is; 0: see max_length_factor",

@@ -18,6 +18,8 @@ struct TranslationRequest {
   std::vector<std::string> prefixes;  // none, one for all texts, or one for each
   std::string from, to;               // languages; empty if the model leaves no choice
   bool details = false;               // also scores, pieces and so on of every line
+  bool has_terms = false;             // its own, none perhaps, instead of the server's
+  std::vector<decode::Term> terms;    // that translations keep to
   int64_t max_length = 0;             // tokens before </s>, at most; 0: by the search's two keys
   decode::SearchOptions search;
 };

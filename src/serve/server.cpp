@@ -366,6 +366,7 @@ class Server::Http : public httplib::Server {
       translations =
           translate(lines, {.search = std::make_shared<const decode::SearchOptions>(wanted.search),
                             .tools = tools,
+                            .terminology = terminology_of(wanted),
                             .unwanted = call.unwanted()});
     } catch (const Error&) {
       if (call.reason() == Watch::Reason::none) throw;
@@ -405,6 +406,13 @@ class Server::Http : public httplib::Server {
     metrics_.source_pieces.Increment(static_cast<double>(source));
     metrics_.target_pieces.Increment(static_cast<double>(target));
     metrics_.seconds.Observe(std::chrono::duration<double>(Watch::Clock::now() - begin).count());
+  }
+
+  // What a request says of it; null: the translator's own.
+  static std::shared_ptr<const decode::Terminology> terminology_of(
+      const TranslationRequest& wanted) {
+    if (!wanted.has_terms) return nullptr;
+    return std::make_shared<decode::Terminology>(wanted.terms);
   }
 
   // Those of the direction that a request wants; null: the translator's own.

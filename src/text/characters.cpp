@@ -2,6 +2,8 @@
 
 #include <unicode/uchar.h>
 
+#include <utility>
+
 namespace residual::text {
 namespace {
 
@@ -48,6 +50,17 @@ uint8_t CharacterClasses::classify(char32_t character) {
   set(kOther, (category & U_GC_C_MASK) != 0);
   set(kCurrency, (category & U_GC_SC_MASK) != 0);
   return bits;
+}
+
+bool is_spaced_letter(char32_t c) {
+  constexpr std::pair<char32_t, char32_t> kUnspaced[] = {
+      {0x0E00, 0x0EFF},   {0x1000, 0x109F},  {0x1780, 0x17FF},  // Thai, Lao, Burmese, Khmer
+      {0x2E80, 0x9FFF},   {0xF900, 0xFAFF},  {0xFF66, 0xFF9D},  // Chinese, Japanese
+      {0x1B000, 0x1B16F}, {0x20000, 0x3FFFF}};
+  for (const auto& [first, last] : kUnspaced) {
+    if (c >= first && c <= last) return false;
+  }
+  return (CharacterClasses::unicode14()[c] & (kAlphanumeric | kNumber)) != 0;
 }
 
 char32_t lower(char32_t character) {

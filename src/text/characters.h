@@ -34,6 +34,9 @@ class CharacterClasses {
   std::array<uint8_t, kTabled> table_;
 };
 
+// A letter, digit or mark of a script that puts spaces between its words.
+bool is_spaced_letter(char32_t c);
+
 // The lower-case form of one character in Unicode 14, where it is one character. The only one
 // whose lower case is two is U+0130.
 char32_t lower(char32_t c);

@@ -149,7 +149,33 @@ TEST_F(Translate, BeginsWithTheForcedPrefix) {
   EXPECT_THAT(lines[0], StartsWith("s"));
   EXPECT_EQ(lines[1] + "\n", output("echo c d | residual translate --model @post-ln"));
   expect_failure("echo s > p; printf 'a\\nb\\n' | residual translate --model @post-ln --prefixes p",
-                 1, "p: has 1 lines, standard input has more; each needs its prefix");
+                 1, "p: has 1 lines, standard input has more; each needs one");
+}
+
+TEST_F(Translate, ContainsPhrasesAndTerms) {
+  const std::string translate = "residual translate --model @post-ln ";
+  const auto lines = lines_of(output("printf 'q r\ts\n\n' > p; printf 'a b\nc d\n' | " + translate +
+                                     "--phrases p --n-best 3"));
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(lines[i], AllOf(HasSubstr("q r"), HasSubstr("s")));
+  }
+  const auto plain = lines_of(output("printf 'a b\nc d\n' | " + translate));
+  EXPECT_THAT(lines[3], HasSubstr(plain[1]));
+  const auto terms = lines_of(
+      output("printf 'b c\tq r\n' > t; printf 'a b c\nb a c\n' | " + translate + "--terms t"));
+  EXPECT_THAT(terms[0], HasSubstr("q r"));
+  EXPECT_EQ(terms[1] + "\n", output("echo b a c | " + translate));
+  expect_failure("echo s > p; printf 'a\nb\n' | " + translate + "--phrases p", 1,
+                 "p: has 1 lines, standard input has more");
+  expect_failure("printf 's\ns\n' > p; echo a | " + translate + "--phrases p", 1, "p has more");
+  expect_failure("echo \u00e9 > p; echo a | " + translate + "--phrases p", 1,
+                 "line 1: the model cannot write");
+  expect_failure("printf 'z\\t\u00e9\\n' > t; echo a | " + translate + "--terms t", 1,
+                 "t: the model cannot write");
+  expect_failure("echo a b > t; echo a | " + translate + "--terms t", 1, "t:1: expected");
+  expect_failure("echo a | " + translate + "--terms t --sample", 2, "does not go with --sample");
+  expect_failure("echo a | " + translate + "--phrases p --sample", 2, "does not go with --sample");
+  expect_failure("echo a | " + translate + "--phrases -", 2, "only one can be standard input");
 }
 
 TEST_F(Translate, DrawsTheSameSamplesForTheSameSeed) {
@@ -347,7 +373,7 @@ TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
                  "--max-length excludes --max-length-factor");
   expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,
-                 "cannot both be standard input");
+                 "only one can be standard input");
   expect_failure("residual translate --model @post-ln --prefixes <(printf 'a\\nb\\n') <(echo a)", 1,
                  "has 1 lines, ");
   expect_failure("residual translate --model @post-ln --precision int4 < /dev/null", 2, "int4");

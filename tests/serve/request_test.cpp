@@ -77,6 +77,13 @@ TEST(Request, SaysWhatIsWrong) {
               HasSubstr("1 prefixes for 2 texts"));
   EXPECT_THAT(error_of(R"({"text": "a", "prefix": []})"), HasSubstr("0 prefixes for 1 texts"));
   EXPECT_EQ(error_of(R"({"text": ["a", "b"], "prefix": "c"})"), "none");
+  EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"}]})"), "none");
+  EXPECT_EQ(error_of(R"({"text": "a", "terms": []})"), "none");
+  EXPECT_THAT(error_of(R"({"text": "a", "terms": ["a"]})"), HasSubstr("terms"));
+  EXPECT_THAT(error_of(R"({"text": "a", "terms": [{"source": "a", "to": "b"}]})"), HasSubstr("to"));
+  EXPECT_THAT(error_of(R"({"text": "a", "sampling": {"is_on": true},
+                           "terms": [{"source": "a", "target": "b"}]})"),
+              HasSubstr("not for sampling"));
   EXPECT_THAT(error_of(R"({"text": "a", "max_length": -1})"), HasSubstr("max_length"));
   EXPECT_THAT(error_of(R"({"text": "a", "max_length": 3, "max_length_factor": 2})"),
               HasSubstr("max_length: stands instead of"));

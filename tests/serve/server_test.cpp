@@ -171,6 +171,11 @@ TEST(Server, SearchesAsTheRequestWants) {
     EXPECT_EQ(got["lines"][0]["translations"][rank]["text"], wanted.outputs[rank].text);
     EXPECT_NEAR(got["lines"][0]["translations"][rank]["score"], wanted.outputs[rank].score, 1e-6);
   }
+  const json terms = json::array({{{"source", "w1"}, {"target", "w7 w6"}}});
+  EXPECT_THAT(server.answer({{"text", "w2 w1"}, {"terms", terms}})["text"].get<std::string>(),
+              HasSubstr("w7 w6"));
+  EXPECT_EQ(server.answer({{"text", "w2 w1"}, {"terms", json::array()}}),
+            server.answer({{"text", "w2 w1"}}));
   EXPECT_THAT(server.answer({{"text", "w1"}, {"prefix", "w9 w8"}})["text"].get<std::string>(),
               StartsWith("w9 w8"));
   const auto plain = server.post("w1 w2 w3", "text/plain", "/translate?beam=1&max_length_offset=3");
@@ -419,11 +424,17 @@ TEST(Server, DescribesTheModelItselfAndItsWork) {
 std::set<std::string> keys_of_requests() {
   std::set<std::string> keys;
   std::istringstream lines(explain_config<TranslationRequest>());
-  for (std::string line; std::getline(lines, line) && line != "[sampling]";) {
+  bool is_table = false;  // they come after the other keys
+  for (std::string line; std::getline(lines, line);) {
     const size_t equals = line.find(" = ");
-    if (!line.starts_with('#') && equals != std::string::npos) keys.insert(line.substr(0, equals));
+    if (line.starts_with('[')) {
+      is_table = true;
+      const size_t name = line.find_first_not_of('[');
+      keys.insert(line.substr(name, line.find(']') - name));
+    } else if (!is_table && !line.starts_with('#') && equals != std::string::npos) {
+      keys.insert(line.substr(0, equals));
+    }
   }
-  keys.insert("sampling");
   return keys;
 }
 
