@@ -1,7 +1,5 @@
 #include "cli/decoding.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <span>
 
@@ -166,14 +164,7 @@ void check_search(const ModelOptions& o) {
     throw CLI::ValidationError("--terms does not go with --sample");
   }
   if (o.translator.shortlist.file.empty()) return;
-  const std::pair<bool, const char*> others[] = {
-      {o.models.size() > 1 && !o.average, "several models"},
-      {search.sampling.is_on, "--sample"},
-      {search.no_repeat_ngram > 0, "--no-repeat-ngram"},
-      {search.unk_penalty < 0, "a negative --unk-penalty"}};
-  for (const auto& [is_given, name] : others) {
-    if (is_given) throw CLI::ValidationError(fmt::format("--shortlist does not go with {}", name));
-  }
+  check_typed([&] { decode::check_shortlist(search, o.average ? 1 : o.models.size()); });
 }
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {

@@ -227,7 +227,7 @@ void add_score_options(CLI::App& command, Options& o) {
   command.add_flag("--lowercase", o.lowercase, "ignore case in BLEU and chrF; TER does anyway")
       ->group(group);
   command.add_option("-w,--width", o.report.width, "digits after the point")
-      ->check(CLI::Range(0, 15))
+      ->check(whole(0, 15))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

@@ -88,12 +88,12 @@ void add_schemes(CLI::App& root) {
       ->group("What is shown");
   command->add_option("--layers", options->layers, "layers per stack, for the parameter count")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->type_name("L")
       ->group("What is shown");
   command->add_option("--width", options->width, "model width, for the parameter count")
       ->capture_default_str()
-      ->check(CLI::Range(1, 65536))
+      ->check(whole(1, 65536))
       ->type_name("D")
       ->group("What is shown");
   command->add_flag("--json", options->json, "as JSON")->group("What is shown");

@@ -19,16 +19,16 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
       ->check([](const std::string& host) { return host.empty() ? "must not be empty" : ""; })
       ->capture_default_str();
   add("--port", o.port, "0: one that is free", "N")
-      ->check(CLI::Range(0, 65535))
+      ->check(whole(0, 65535))
       ->capture_default_str();
   add("--connections", o.connections, "clients served at the same time; others wait", "N")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->capture_default_str();
   add("--max-request", o.max_request, "bytes of one request, at most", "N")
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(whole(1, 1 << 30))
       ->capture_default_str();
   add("--max-waiting", o.max_waiting, "lines of all requests together, at most", "N")
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(whole(1, 1 << 30))
       ->capture_default_str();
   add("--timeout", o.timeout_seconds, "for the translation of one request", "SECONDS")
       ->check(between(0.001, 1e8))

@@ -104,8 +104,7 @@ std::string alignment(const Output& output) {
   for (size_t i = 0; i < output.attention.size(); ++i) {
     const auto& row = output.attention[i];
     const auto most = std::max_element(row.begin(), row.end());
-    const float end = 1 - std::accumulate(row.begin(), row.end(), 0.0F);
-    if (most == row.end() || *most < end) continue;
+    if (most == row.end() || *most < output.attention_to_end[i]) continue;
     text += fmt::format("{}{}-{}", text.empty() ? "" : " ", most - row.begin(), i);
   }
   return text;
@@ -133,11 +132,7 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
 
 void run(const Options& o) {
   check_search(o.model);
-  const auto inputs = {o.files.input, o.prefixes, o.phrases, o.model.translator.terms};
-  if (std::ranges::count(inputs, "-") > 1) {
-    throw CLI::ValidationError(
-        "of the text, --prefixes, --phrases and --terms only one can be standard input");
-  }
+  check_standard_input({o.files.input, o.prefixes, o.phrases, o.model.translator.terms});
   if (!o.phrases.empty() && o.model.translator.search.sampling.is_on) {
     throw CLI::ValidationError("--phrases does not go with --sample");
   }

@@ -30,7 +30,7 @@ class Chooser {
 
   // The same of a row of which `row` knows at least the k + kSpare best. REQUIRES: no more tokens
   // than kSpare are forbidden, <unk> counted if it has a penalty, which is not negative.
-  static constexpr int64_t kSpare = 4;
+  static constexpr int64_t kSpare = 3;
   std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
                                     std::span<const int32_t> forbidden);
 

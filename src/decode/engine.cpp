@@ -285,11 +285,20 @@ Rows Engine::encode_rows(Sources sources, Team* team) {
 }
 
 std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
-  for (auto& buffer : buffers_) {
-    if (buffer.use_count() > 1) continue;
-    if (static_cast<int64_t>(buffer->size()) < size) buffer->resize(size);
-    return buffer;
+  // A free one that is large enough, but not by far: short sentences would hold what long ones had.
+  constexpr int64_t kSmall = 1 << 18, kMostFree = 32 << 20;  // numbers
+  int64_t in_vain = 0;
+  std::shared_ptr<std::vector<float>> best;
+  for (const auto& buffer : buffers_) {
+    const auto has = static_cast<int64_t>(buffer->size());
+    if (buffer.use_count() > (best == buffer ? 2 : 1)) continue;
+    in_vain += has;
+    if (has < size || has > 8 * size + kSmall) continue;
+    if (!best || buffer->size() < best->size()) best = buffer;
   }
+  if (best) return best;
+  if (in_vain > kMostFree)
+    std::erase_if(buffers_, [](const auto& b) { return b.use_count() == 1; });
   return buffers_.emplace_back(std::make_shared<std::vector<float>>(size));
 }
 

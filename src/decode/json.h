@@ -13,6 +13,9 @@ namespace residual::decode {
 // attention of each if it was wanted.
 nlohmann::ordered_json to_json(const Translation& translation, bool with_attention);
 
+// By the names of the settings.
+nlohmann::ordered_json to_json(const SearchOptions& options);
+
 // To six decimals, which is what float32 sums are good for.
 double rounded(double x);
 nlohmann::ordered_json rounded(const std::vector<float>& values);

@@ -6,13 +6,18 @@
 #include "kernels/vocabulary.h"
 
 namespace residual::decode {
+namespace {
+
+constexpr double kColdest = 1e-4;  // temperature
+
+}  // namespace
 
 void fields(ConfigVisitor& visit, Sampling& s) {
   visit("is_on", s.is_on, "draw tokens at random instead of taking the likeliest");
   visit("top_k", s.top_k, "only from the k likeliest tokens; 0: all", {.min = 0});
   visit("top_p", s.top_p, "only from the fewest tokens whose probabilities sum to p",
         {.min = 0, .max = 1});
-  visit("temperature", s.temperature, "divides logits before drawing", {.min = 0.01});
+  visit("temperature", s.temperature, "divides logits before drawing", {.min = kColdest});
   visit("seed", s.seed, "of the random numbers");
 }
 
@@ -67,7 +72,7 @@ void check(const SearchOptions& o) {
           "min_length is {}, but a translation has {} tokens at most", o.min_length,
           o.max_length_offset);
   require_finite(o.sampling.temperature, "temperature");
-  require(o.sampling.temperature > 0, "temperature must be greater than 0, is {}",
+  require(o.sampling.temperature >= kColdest, "temperature must be at least {}, is {}", kColdest,
           o.sampling.temperature);
   require(o.sampling.top_p > 0 && o.sampling.top_p <= 1, "top_p must be in (0, 1], is {}",
           o.sampling.top_p);

@@ -69,8 +69,9 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
 }
 
 bool Search::can_summarise(const SearchOptions& o) const {
+  static_assert(2 * kWidestBeam + Chooser::kSpare <= Engine::kMostBest);
   return models_.engines().size() == 1 && !o.sampling.is_on && o.no_repeat_ngram == 0 &&
-         o.unk_penalty >= 0 && 2 * o.beam + Chooser::kSpare <= Engine::kMostBest;
+         o.unk_penalty >= 0;
 }
 
 Search::~Search() = default;
@@ -149,9 +150,11 @@ void Search::step(const Done& done, Team* team) {
 
 // The next sentences take the first slots again, and need no more memory than they would have.
 void Search::begin_anew() {
-  constexpr size_t kOrdinary = 1 << 16;  // nodes, of some hundred bytes each
+  constexpr size_t kOrdinary = 4 << 20;  // numbers
   tree_.clear();
-  if (node_attention_.size() > kOrdinary) node_attention_ = std::vector<std::vector<float>>();
+  size_t kept = 0;
+  for (const auto& attention : node_attention_) kept += attention.capacity();
+  if (kept > kOrdinary) node_attention_ = std::vector<std::vector<float>>();
   models_.release_large();
 }
 

@@ -46,6 +46,17 @@ Entry parse(std::string_view line, const std::string& name, uint64_t number) {
 
 }  // namespace
 
+void check_shortlist(const SearchOptions& search, size_t models) {
+  const std::pair<bool, const char*> others[] = {
+      {models > 1, "several models"},
+      {search.sampling.is_on, "sampling"},
+      {search.no_repeat_ngram > 0, "no_repeat_ngram"},
+      {search.unk_penalty < 0, "a negative unk_penalty"}};
+  for (const auto& [is_given, name] : others) {
+    require(!is_given, "a shortlist does not go with {}", name);
+  }
+}
+
 Shortlist::Shortlist(const ShortlistOptions& options, const Vocabulary& source,
                      const Vocabulary& target)
     : translations_(static_cast<size_t>(source.size())),

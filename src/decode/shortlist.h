@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "decode/options.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
@@ -15,6 +16,9 @@ struct ShortlistOptions {
   int64_t frequent = 100;  // the first symbols of the vocabulary, for every sentence
   int64_t best = 100;      // symbols for each of the source's, at most
 };
+
+// Fails at what looks at all symbols in any case: several models, and some searches.
+void check_shortlist(const SearchOptions& search, size_t models);
 
 // Target symbols that a sentence's translation may consist of: the most frequent ones, and the
 // likely translations of its own symbols, as in Marian. Looking at a few hundred symbols instead of

@@ -26,6 +26,13 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
   const bool is_open = options.any_direction && directions.size() > 1 && options.source.empty() &&
                        options.target.empty();
   if (is_open || (options.pieces && directions.empty())) return tools;
+  const model::Direction& chosen = first.direction(options.source, options.target);
+  for (const auto& other : models.subspan(1)) {
+    const std::string& tag = other->direction(chosen.source, chosen.target).source_tag;
+    require(tag == chosen.source_tag,
+            "{} and {} mark the direction of a source differently; they cannot decide together",
+            first.path().string(), other->path().string());
+  }
   return tools.towards(options.source, options.target);
 }
 

@@ -147,11 +147,12 @@ class Translator::Reader {
               number, whole.size(), t_.max_positions_);
       const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
       for (const auto part : split_to_fit(given.text, part_fits)) {
-        line->parts.push_back(source(part));
+        std::vector<int32_t> tokens = source(part);
+        require(fits(tokens), "line {}: a character of it makes {} tokens, the model takes {}",
+                number, tokens.size(), t_.max_positions_);
+        if (tokens.size() == empty) continue;  // characters that no piece stands for
+        line->parts.push_back(std::move(tokens));
         line->phrases.push_back(phrases(part, {}, number));
-        require(fits(line->parts.back()),
-                "line {}: a character of it makes {} tokens, the model takes {}", number,
-                line->parts.back().size(), t_.max_positions_);
       }
     }
     line->outcomes.resize(line->parts.size());
@@ -240,6 +241,7 @@ class Translator::Writer {
         auto& row = all.attention.emplace_back(source_pieces);
         const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
         std::copy_n(from, pieces_of(line.parts[p]), row.begin() + source);
+        all.attention_to_end.push_back(h.attention[i].back());
       }
       all.score = h.score;
       source += pieces_of(line.parts[p]);
@@ -328,6 +330,7 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
             tools_.source_vocabulary->size(), tools_.target_vocabulary->size());
   }
   if (!options.shortlist.file.empty()) {
+    check_shortlist(options.search, models_.size());
     shortlist_.emplace(options.shortlist, *tools_.source_vocabulary, *tools_.target_vocabulary);
   }
   if (!options.terms.empty()) {

@@ -68,7 +68,8 @@ struct Output {
   // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s> and to the
   // direction's tag.
   std::vector<std::vector<float>> attention;
-  double score = 0;  // of a split line: as if it were one
+  std::vector<float> attention_to_end;  // that of each piece to </s>
+  double score = 0;                     // of a split line: as if it were one
 
   double log_probability() const;  // of all of it
 };

@@ -40,7 +40,8 @@ void describe(int socket, NameOf name_of, std::string& ip, int& port) {
 
 }  // namespace
 
-Connection::Connection(int socket) : socket_(socket), buffer_(kBuffer) {}
+Connection::Connection(int socket, const std::atomic<bool>& is_stopped)
+    : socket_(socket), is_stopped_(is_stopped), buffer_(kBuffer) {}
 
 // Closing while something is unread resets the connection, which takes the answer from a client
 // that has not read it yet; so it gets a moment to finish.
@@ -77,13 +78,22 @@ void Connection::begin(int64_t bytes) {
 
 void Connection::answer() { write_until_ = Clock::now() + kWriteTime; }
 
-bool Connection::is_readable() const { return at_ < end_ || poll(POLLIN, read_until_); }
+bool Connection::wait_for_rest() const {
+  while (!is_stopped_) {
+    const auto until = std::min(read_until_, Clock::now() + milliseconds(200));
+    if (poll(POLLIN, until)) return true;
+    if (until == read_until_) return false;
+  }
+  return poll(POLLIN, std::min(read_until_, Clock::now() + milliseconds(1000)));
+}
+
+bool Connection::is_readable() const { return at_ < end_ || wait_for_rest(); }
 
 bool Connection::is_writable() const { return poll(POLLOUT, Clock::now()) && !has_gone(socket_); }
 
 ssize_t Connection::read(char* to, size_t size) {
   if (at_ == end_) {
-    if (allowed_ <= 0 || !poll(POLLIN, read_until_)) return -1;
+    if (allowed_ <= 0 || !wait_for_rest()) return -1;
     const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
     if (got <= 0) return got;
     allowed_ -= got;

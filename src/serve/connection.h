@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,8 @@ class Connection : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Connection(int socket);
+  // Once stopped, it waits a moment for the rest of a request, no longer.
+  Connection(int socket, const std::atomic<bool>& is_stopped);
   // Closes the socket in such a way that the client can still read its answer.
   ~Connection() override;
   Connection(const Connection&) = delete;
@@ -45,8 +47,10 @@ class Connection : public httplib::Stream {
 
  private:
   bool poll(short events, Clock::time_point until) const;
+  bool wait_for_rest() const;  // of the request
 
   int socket_;
+  const std::atomic<bool>& is_stopped_;
   bool is_spoilt_ = false;
   std::vector<char> buffer_;
   size_t at_ = 0, end_ = 0;  // of what was received and not read yet

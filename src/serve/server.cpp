@@ -10,6 +10,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <set>
 
 #include "base/error.h"
@@ -162,7 +163,7 @@ class Server::Http : public httplib::Server {
     ++served_;
     metrics_.connections.Increment();
     {
-      Connection mine(socket);
+      Connection mine(socket, is_stopped_);
       connection = &mine;
       try {
         serve_requests(mine);
@@ -208,13 +209,29 @@ class Server::Http : public httplib::Server {
 
   // Answers what the library would mistake, or read to no purpose.
   bool refuse(const Request& request, Response& response) const {
-    const_cast<Request&>(request).ranges.clear();  // parts of a translation are of no use
+    correct(const_cast<Request&>(request));
     auto refusal = fault_of_body(request);
     if (!refusal) refusal = fault_of_route(request, response);
     if (!refusal) return response.status == 204;
     connection->spoil();  // its body is not read
     answer_error(response, refusal->status, refusal->message);
     return true;
+  }
+
+  // What the library takes too literally.
+  static void correct(Request& request) {
+    request.ranges.clear();  // parts of a translation are of no use
+    // A target with the server's name before the path, as proxies get it.
+    const std::string scheme = "http://";
+    if (request.path.starts_with(scheme)) {
+      const size_t path = request.path.find('/', scheme.size());
+      request.path = path == std::string::npos ? "/" : request.path.substr(path);
+    }
+    // The library sends what a weight of 0 refuses. Nobody refuses answers as they are.
+    static const std::regex refused(";\\s*q=0(\\.0*)?\\s*(,|$)");
+    if (std::regex_search(request.get_header_value("Accept-Encoding"), refused)) {
+      request.headers.erase("Accept-Encoding");
+    }
   }
 
   std::optional<Refusal> fault_of_body(const Request& request) const {
@@ -297,6 +314,7 @@ class Server::Http : public httplib::Server {
       response.set_header("Access-Control-Allow-Origin", options_.allow_origin);
     }
     response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_header("Vary", "Accept-Encoding");
     if (connection->is_spoilt() && !response.has_header("Connection")) {
       response.headers.erase("Keep-Alive");
       response.set_header("Connection", "close");
@@ -323,7 +341,9 @@ class Server::Http : public httplib::Server {
     const std::string type = media_type(request);
     const bool is_plain = type == "text/plain";
     // Whoever forgets the type, as with `curl -d`, still sends an object.
-    const bool is_json = type == kJson || body.starts_with('{');
+    const size_t first = body.find_first_not_of(" \t\r\n");
+    const bool is_json = type == kJson || type.ends_with("+json") ||
+                         (first != std::string::npos && body[first] == '{');
     if (!is_plain && !is_json) return answer_error(response, 415, kWantedType);
     const decode::SearchOptions& defaults = translator_->options().search;
     if (!is_plain && !request.params.empty()) {
@@ -460,10 +480,9 @@ class Server::Http : public httplib::Server {
     const decode::TranslatorOptions& own = translator_->options();
     about["from"] = own.source;
     about["to"] = own.target;
-    about["search"] = {{"beam", own.search.beam},
-                       {"n_best", own.search.n_best},
-                       {"length_penalty", own.search.length_penalty},
-                       {"attention_layer", own.search.attention_layer}};
+    about["search"] = decode::to_json(own.search);
+    about["has_shortlist"] = !own.shortlist.file.empty();
+    about["has_terms"] = !own.terms.empty();
     return decode::dump(about);
   }
 

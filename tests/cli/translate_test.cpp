@@ -175,7 +175,7 @@ TEST_F(Translate, ContainsPhrasesAndTerms) {
   expect_failure("echo a b > t; echo a | " + translate + "--terms t", 1, "t:1: expected");
   expect_failure("echo a | " + translate + "--terms t --sample", 2, "does not go with --sample");
   expect_failure("echo a | " + translate + "--phrases p --sample", 2, "does not go with --sample");
-  expect_failure("echo a | " + translate + "--phrases -", 2, "only one can be standard input");
+  expect_failure("echo a | " + translate + "--phrases -", 2, "can be read only once");
 }
 
 TEST_F(Translate, DrawsTheSameSamplesForTheSameSeed) {
@@ -225,7 +225,7 @@ TEST_F(Translate, TakesWordsFromAShortlist) {
   expect_failure(all + " --shortlist @nowhere", 1, "nowhere");
   for (const std::string other :
        {"--sample", "--no-repeat-ngram 2", "--unk-penalty -1", "--model @pre-ln"}) {
-    expect_failure(all + " --shortlist @lex " + other, 2, "--shortlist does not go with");
+    expect_failure(all + " --shortlist @lex " + other, 2, "a shortlist does not go with");
   }
 }
 
@@ -254,6 +254,11 @@ TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
   output("cp -r @post-ln @other && sed -i 's/^a /z /' @other/vocabulary.txt");
   expect_failure("residual translate --model @post-ln --model @other < /dev/null", 1,
                  "have different vocabularies");
+  output(
+      "cp -r @post-ln @back && sed -i -E 's/^(source|target) = .*/\\1 = \"xx\"/' "
+      "@back/config.toml");
+  expect_failure("residual translate --model @post-ln --model @back < /dev/null", 1,
+                 "it translates xx-xx");
   expect_failure("residual translate --model @post-ln --model @pre-ln --average < /dev/null", 1,
                  "have different architectures");
 }
@@ -373,7 +378,7 @@ TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
                  "--max-length excludes --max-length-factor");
   expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,
-                 "only one can be standard input");
+                 "can be read only once");
   expect_failure("residual translate --model @post-ln --prefixes <(printf 'a\\nb\\n') <(echo a)", 1,
                  "has 1 lines, ");
   expect_failure("residual translate --model @post-ln --precision int4 < /dev/null", 2, "int4");

@@ -138,6 +138,18 @@ TEST(SomeSymbols, AreAllThatTheSearchKnows) {
   }
 }
 
+TEST(SomeSymbols, AreForEveryBeamThereIs) {
+  Request request{.source = random_sentence(1, 9), .symbols = {0, 1, 2, 3, 7, 8, 9}};
+  Search search({random_model(small_config()).weights()}, {.beam = kWidestBeam});
+  EXPECT_THAT(search_all(search, {request})[0][0].tokens,
+              Each(testing::AnyOfArray(request.symbols)));
+  EXPECT_NO_THROW(check_shortlist({}, 1));
+  EXPECT_THROW(check_shortlist({}, 2), Error);
+  EXPECT_THROW(check_shortlist({.no_repeat_ngram = 2}, 1), Error);
+  EXPECT_THROW(check_shortlist({.unk_penalty = -1}, 1), Error);
+  EXPECT_THROW(check_shortlist({.sampling = {.is_on = true}}, 1), Error);
+}
+
 TEST(SomeSymbols, MakeASentenceDependOnNoOther) {
   for (const auto& [requests, model] : cases()) {
     Search search({model}, {.beam = 4, .n_best = 4});

@@ -235,6 +235,22 @@ TEST(Translator, ScoresPairsAlikeHoweverManyGoTogether) {
   }
 }
 
+// A tool may leave nothing of a part of a line.
+TEST(Translator, TranslatesNoPartWithoutPieces) {
+  auto tools = word_tools();
+  tools.to_source_pieces = [] {
+    return [](std::string_view line, std::string& out) {
+      if (line != "?") out += line;
+    };
+  };
+  auto translator = word_translator({}, tools);
+  const std::string sentence = words(1, 100) + " .";
+  const auto plain = translator.translate(std::vector<std::string>{sentence})[0];
+  const auto more = translator.translate(std::vector<std::string>{sentence + " ?"})[0];
+  EXPECT_EQ(more.outputs[0].text, plain.outputs[0].text);
+  EXPECT_EQ(more.source_pieces.size(), plain.source_pieces.size());
+}
+
 // The tag that a direction puts before each source is nobody's business.
 TEST(Translator, ShowsSourcesWithoutTheTagOfTheirDirection) {
   auto tools = word_tools();
@@ -249,6 +265,8 @@ TEST(Translator, ShowsSourcesWithoutTheTagOfTheirDirection) {
   for (size_t i = 0; i < got.outputs[0].attention.size(); ++i) {
     const auto& row = want.outputs[0].attention[i];
     EXPECT_THAT(got.outputs[0].attention[i], testing::ElementsAreArray(row.begin() + 1, row.end()));
+    EXPECT_NEAR(got.outputs[0].attention_to_end[i],
+                1 - std::accumulate(row.begin(), row.end(), 0.0F), 1e-5);
   }
 }
 

@@ -28,6 +28,24 @@ using test::words;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+template <class Struct>
+std::set<std::string> keys_of() {
+  std::set<std::string> keys;
+  std::istringstream lines(explain_config<Struct>());
+  bool is_table = false;  // they come after the other keys
+  for (std::string line; std::getline(lines, line);) {
+    const size_t equals = line.find(" = ");
+    if (line.starts_with('[')) {
+      is_table = true;
+      const size_t name = line.find_first_not_of('[');
+      keys.insert(line.substr(name, line.find(']') - name));
+    } else if (!is_table && !line.starts_with('#') && equals != std::string::npos) {
+      keys.insert(line.substr(0, equals));
+    }
+  }
+  return keys;
+}
+
 // A server of a small model in this process.
 class Running {
  public:
@@ -279,6 +297,14 @@ TEST(Server, AnswersWhatIsHardlyHttp) {
   }
   EXPECT_THAT(ask(port, "BREW / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 4"));
   EXPECT_THAT(ask(port, "GET /health HTTP/1.0\r\n\r\n"), HasSubstr("\"ok\""));
+  EXPECT_THAT(ask(port, "GET http://me:1/health HTTP/1.0\r\n\r\n"), HasSubstr("\"ok\""));
+  const std::string page = "GET / HTTP/1.0\r\nAccept-Encoding: ";
+  EXPECT_THAT(ask(port, page + "gzip\r\n\r\n"), HasSubstr("Content-Encoding: gzip"));
+  for (const std::string refused : {"gzip;q=0", "br, gzip; q=0.0, *;q=0.5"}) {
+    EXPECT_THAT(ask(port, page + refused + "\r\n\r\n"), HasSubstr("<html"));
+  }
+  EXPECT_EQ(server.post(" \n" + body, "").status, 200);
+  EXPECT_EQ(server.post(body, "application/vnd.api+json").status, 200);
   // Two requests at once, and one byte by byte.
   const std::string two = ask(port, post_of(body) + post_of(body, "Connection: close\r\n"));
   EXPECT_NE(two.find("HTTP/1.1 200"), two.rfind("HTTP/1.1 200"));
@@ -369,6 +395,16 @@ TEST(Server, StopsWhenThoseWhoWaitHaveTheirAnswers) {
   EXPECT_FALSE(httplib::Client("127.0.0.1", port).Get("/health"));
 }
 
+TEST(Server, DoesNotWaitForTheRestOfARequestWhenStopped) {
+  Running server;
+  const Raw client(server.port());
+  client.send("POST /translate HTTP/1.1\r\nContent-Length: 16\r\n\r\n{\"te");
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_connections") > 1; }));
+  const auto begin = std::chrono::steady_clock::now();
+  server.stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s);
+}
+
 TEST(Server, MayBeStoppedBeforeItRuns) {
   Server server({.port = 0});
   server.stop();
@@ -412,30 +448,15 @@ TEST(Server, DescribesTheModelItselfAndItsWork) {
   const auto model = json::parse(server.get("/model"));
   EXPECT_EQ(model["scheme"], "resi-dual");
   EXPECT_EQ(model["search"]["beam"], 5);
+  std::set<std::string> keys;
+  for (const auto& [key, value] : model["search"].items()) keys.insert(key);
+  EXPECT_EQ(keys, keys_of<decode::SearchOptions>());
   EXPECT_EQ(json::parse(server.get("/health"))["status"], "ok");
   EXPECT_THAT(server.get("/"), HasSubstr("<title>ResiDual</title>"));
   server.post(R"({"text": "w1 w2\nw3"})");
   EXPECT_EQ(server.metric("residual_lines_total"), 2);
   EXPECT_EQ(server.metric("residual_source_pieces_total"), 3);
   EXPECT_EQ(server.metric("residual_http_answers_total{path=\"/translate\",status=\"200\"}"), 1);
-}
-
-// Collects the keys of a request.
-std::set<std::string> keys_of_requests() {
-  std::set<std::string> keys;
-  std::istringstream lines(explain_config<TranslationRequest>());
-  bool is_table = false;  // they come after the other keys
-  for (std::string line; std::getline(lines, line);) {
-    const size_t equals = line.find(" = ");
-    if (line.starts_with('[')) {
-      is_table = true;
-      const size_t name = line.find_first_not_of('[');
-      keys.insert(line.substr(name, line.find(']') - name));
-    } else if (!is_table && !line.starts_with('#') && equals != std::string::npos) {
-      keys.insert(line.substr(0, equals));
-    }
-  }
-  return keys;
 }
 
 TEST(OpenApi, KnowsEveryKeyOfARequest) {
@@ -445,7 +466,7 @@ TEST(OpenApi, KnowsEveryKeyOfARequest) {
   for (const auto& [key, value] : api["components"]["schemas"]["Request"]["properties"].items()) {
     described.insert(key);
   }
-  EXPECT_EQ(described, keys_of_requests());
+  EXPECT_EQ(described, keys_of<TranslationRequest>());
 }
 
 }  // namespace
