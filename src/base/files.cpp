@@ -80,9 +80,9 @@ FileSystem& FileSystem::real() {
   return instance;
 }
 
-int FileSystem::create(const fs::path& path) {
+int FileSystem::create(const fs::path& path, const fs::path& shown) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) fail_errno(path, "cannot create");
+  if (file < 0) fail_errno(shown, "cannot create");
   return file;
 }
 
@@ -172,7 +172,7 @@ void AtomicFile::open_temporary(const std::string& prefix) {
   do {
     if (file_ >= 0) ::close(std::exchange(file_, -1));
     const fs::path name = fmt::format("{}{}-{:08x}", prefix, ::getpid(), std::random_device()());
-    file_ = system_.create(name);
+    file_ = system_.create(name, path_);
     temporary_ = name;
     ::flock(file_, LOCK_EX);  // a file system without locks does without
   } while (::fstat(file_, &made) == 0 && made.st_nlink == 0);
@@ -202,8 +202,8 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   if (temporary_.empty()) return system_.close(std::exchange(file_, -1), path_);
-  system_.sync(file_, temporary_);
-  system_.close(std::exchange(file_, -1), temporary_);
+  system_.sync(file_, path_);
+  system_.close(std::exchange(file_, -1), path_);
   system_.rename(temporary_, path_);
   temporary_.clear();
   ::close(std::exchange(lock_, -1));
@@ -280,7 +280,7 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
   partial_ = parent / fmt::format("{}{}", prefix, ::getpid());
   std::error_code error;
   fs::create_directory(partial_, error);
-  require(!error, "{}: cannot create directory: {}", partial_.string(), error.message());
+  require(!error, "{}: cannot create directory: {}", target_.string(), error.message());
   lock_ = lock(partial_);
 }
 

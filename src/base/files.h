@@ -15,7 +15,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  virtual int create(const fs::path& path);  // for writing; must not exist
+  int create(const fs::path& path) { return create(path, path); }   // for writing; must not exist
+  virtual int create(const fs::path& path, const fs::path& shown);  // what its errors name
   virtual void write(int file, const fs::path& path, std::string_view bytes);
   virtual void sync(int file, const fs::path& path);
   virtual void close(int file, const fs::path& path);

@@ -70,14 +70,14 @@ void add_learn(CLI::App& bpe) {
       ->group("Input and output");
   command->add_option("-s,--merges", o->bpe.merges, "merges to learn")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000000000))
+      ->check(whole(0, 1000000000))
       ->type_name("N")
       ->group("Learning");
   command
       ->add_option("--min-frequency", o->bpe.min_frequency,
                    "stop when no pair of symbols is as frequent as this")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000000))
+      ->check(whole(1, 1000000000))
       ->type_name("N")
       ->group("Learning");
   command
@@ -98,6 +98,10 @@ struct ApplyOptions {
 void apply(ApplyOptions o) {
   if (!o.vocabulary.empty()) {
     o.bpe.vocabulary = text::read_bpe_vocabulary(o.vocabulary, o.threshold);
+    if (o.bpe.vocabulary->size() == 0) {
+      log::warn("{}: has no piece that counts, so none is split further; as without it",
+                o.vocabulary.string());
+    }
   }
   const auto bpe = std::make_shared<const text::Bpe>(text::Bpe::load(o.codes, std::move(o.bpe)));
   o.files.progress = "bpe";

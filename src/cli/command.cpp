@@ -62,6 +62,16 @@ CLI::Validator between(double low, double high) {
   return {check, fmt::format("FROM {} TO {}", low, high)};
 }
 
+CLI::Validator whole(int64_t low, int64_t high) {
+  const auto check = [low, high](std::string& text) -> std::string {
+    int64_t value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return fits ? ""
+                : fmt::format("expected a whole number from {} to {}, got \"{}\"", low, high, text);
+  };
+  return {check, fmt::format("WHOLE FROM {} TO {}", low, high)};
+}
+
 void check_standard_input(const std::vector<fs::path>& inputs) {
   if (std::ranges::count(inputs, fs::path("-")) > 1) {
     throw CLI::ValidationError("standard input (-) is given twice, and can be read only once");

@@ -42,6 +42,8 @@ CLI::Validator positive();
 CLI::Validator not_negative();
 // At least `low` and at most `high`. CLI::Range would take "nan" as well.
 CLI::Validator between(double low, double high);
+// The same of a whole number.
+CLI::Validator whole(int64_t low, int64_t high);
 
 // Fails if standard input (-) is more than one of them: it can be read only once.
 void check_standard_input(const std::vector<fs::path>& inputs);

@@ -154,6 +154,12 @@ class Printer {
 };
 
 void show(const ShowOptions& o) {
+  if (fs::is_directory(o.file)) {
+    std::vector<std::string> names;
+    for (const fs::path& file : corpora_in(o.file)) names.push_back(file.string());
+    fail("{}: is a directory; give one of its corpora: {}", o.file.string(),
+         fmt::join(names, ", "));
+  }
   const data::Corpus corpus = data::Corpus::open(o.file);
   const Printer printer(corpus, o);
   if (o.lines.empty()) {
@@ -191,7 +197,9 @@ void add_corpus_show(CLI::App& parent) {
   command->add_option("--target-vocabulary", o->target_vocabulary, "its target vocabulary")
       ->type_name("FILE")
       ->group("Input");
-  command->add_option("--line", o->lines, "only the pairs made from line N of the text")
+  command
+      ->add_option("--line", o->lines,
+                   "only the pairs made from line N of the text; given again: more")
       ->check(positive())
       ->allow_extra_args(false)  // so that the file may follow
       ->type_name("N")

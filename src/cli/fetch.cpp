@@ -64,7 +64,8 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
       ->type_name("SOURCE")
       ->group(main);
   command
-      .add_option("--pair", options.pairs, "languages, like en-de; the source's own unless given")
+      .add_option("--pair", options.pairs,
+                  "languages, like en-de; the source's own unless given; given again: more")
       ->type_name("PAIR")
       ->allow_extra_args(false)
       ->group(main);
@@ -100,7 +101,7 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
       ->group(debian);
   command
       .add_option("--package", options.packages,
-                  "source package whose message catalogues gettext reads; several may be given")
+                  "source package whose message catalogues gettext reads; given again: more")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->group(debian);
@@ -110,12 +111,12 @@ void add_options(CLI::App& command, data::FetchOptions& options) {
       ->group(debian);
   command.add_option("--dev", options.dev, "sentence pairs of dev")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole(1, 1000000))
       ->type_name("N")
       ->group("Split, of debian and generated");
   command.add_option("--test", options.test, "sentence pairs of test")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole(1, 1000000))
       ->type_name("N")
       ->group("Split, of debian and generated");
 }

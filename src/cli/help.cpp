@@ -47,6 +47,11 @@ std::string type_name(const CLI::Option& option) {
   return type.substr(0, type.find(':'));
 }
 
+// Values one after the other, and not only one each time that it is given.
+bool takes_several(const CLI::Option& option) {
+  return option.get_items_expected_max() > 1 && option.get_allow_extra_args();
+}
+
 class Help : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string /*name*/,
@@ -113,6 +118,18 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
                      word, suggestion(word, known));
 }
 
+// "Could not convert: --beam = 1e3" in our words: only what is to be a number can fail there.
+std::string not_a_number(const std::string& message) {
+  const std::string before = "Could not convert: ";
+  const size_t equals = message.find(" = ");
+  if (!message.starts_with(before) || equals == std::string::npos) return message;
+  const std::string name = message.substr(before.size(), equals - before.size());
+  const std::string text = message.substr(equals + 3);
+  double value = 0;
+  const bool is_number = CLI::detail::lexical_cast(text, value);
+  return fmt::format("{}: expected a {}number, got \"{}\"", name, is_number ? "whole " : "", text);
+}
+
 // CLI11 calls a positional argument by its name in the code; help and this by that of its type.
 std::string called_as_in_help(const CLI::App& app, std::string message) {
   for (const CLI::Option* option : app.get_options()) {
@@ -135,7 +152,7 @@ std::string option_left(const CLI::Option& option) {
     left.insert(at + 1, " ");
   if (option.get_items_expected_max() != 0 && !type_name(option).empty()) {
     left += " " + type_name(option);
-    if (option.get_items_expected_max() > 1) left += "...";
+    if (takes_several(option)) left += "...";
   }
   return left;
 }
@@ -160,8 +177,7 @@ std::string usage_of(const CLI::App& app) {
   std::string path = path_of(&app), required, positionals;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
-      const std::string name =
-          option_left(*option) + (option->get_items_expected_max() > 1 ? "..." : "");
+      const std::string name = option_left(*option) + (takes_several(*option) ? "..." : "");
       positionals += option->get_required() ? " " + name : " [" + name + "]";
     } else if (option->get_required()) {
       required += " " + option_left(*option);
@@ -197,6 +213,7 @@ void set_up_help(CLI::App& root) {
     app = deepest(app);
     std::string message = error.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&error)) message = unexpected(*app, message);
+    if (dynamic_cast<const CLI::ConversionError*>(&error)) message = not_a_number(message);
     if (dynamic_cast<const CLI::RequiredError*>(&error) ||
         dynamic_cast<const CLI::ExcludesError*>(&error)) {
       message = called_as_in_help(*app, message);

@@ -1,7 +1,10 @@
 #include "cli/program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -9,6 +12,7 @@
 #include <iostream>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -23,12 +27,13 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 constexpr int kMaxThreads = 1024;
+constexpr const char* kEndOfOptions = "--end-of-options";
 
 void add_global_options(CLI::App& root) {
   root.add_option_function<int>(
           "--threads", [](int threads) { set_thread_count(threads); },
           "cores to use; all that the process may use unless given")
-      ->check(CLI::Range(1, kMaxThreads))
+      ->check(whole(1, kMaxThreads))
       ->type_name("N")
       ->group("Options of every command");
   root.add_flag_callback(
@@ -42,6 +47,52 @@ void add_global_options(CLI::App& root) {
   root.add_flag_callback(
           "-v,--verbose", [] { log::set_level(log::Level::debug); }, "say more")
       ->group("Options of every command");
+  root.add_flag(kEndOfOptions)->group("");  // hidden
+}
+
+// A standard stream that is closed leaves its number to the next file that is opened, which then
+// would get what is meant for the stream. To use input or output stays an error; messages go
+// nowhere.
+void keep_standard_streams() {
+  for (const auto& [stream, mode] :
+       {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
+    if (::fcntl(stream, F_GETFD) == -1) ::open("/dev/null", mode);  // the lowest number is free
+  }
+}
+
+// Whether it is an option of the command, or of one above it, that a value must follow.
+bool takes_value(const CLI::App* app, const std::string& word) {
+  if (!word.starts_with("-")) return false;
+  for (; app; app = app->get_parent()) {
+    const CLI::Option* option = app->get_option_no_throw(word);
+    if (option) return option->get_items_expected_min() > 0;
+  }
+  return false;
+}
+
+// The command line, last word first, as CLI11 takes it. For CLI11 "--" after an operand ends the
+// command, and after the values of an option not all options: so a flag stands for it, and no
+// operand behind it looks like an option.
+std::vector<std::string> words_of(int argc, char** argv, const CLI::App& root) {
+  std::vector<std::string> words;
+  const CLI::App* app = &root;
+  bool is_value = false, is_operand = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string& word = words.emplace_back(argv[i]);
+    if (is_operand) {
+      if (word.size() > 1 && word.starts_with("-")) word.insert(0, "./");
+    } else if (word == "--" && !is_value) {
+      word = kEndOfOptions;
+      is_operand = true;
+    } else {
+      is_value = takes_value(app, word);
+      for (const CLI::App* command : commands_of(*app)) {
+        if (command->get_name() == word) app = command;
+      }
+    }
+  }
+  std::ranges::reverse(words);
+  return words;
 }
 
 int report(const std::string& message) {
@@ -58,7 +109,7 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
   add_commands(root);
   root.require_subcommand(0, 1);
   try {
-    root.parse(argc, argv);
+    root.parse(words_of(argc, argv, root));
     if (root.get_subcommands().empty()) {
       fmt::print(stderr, "{}", root.help());
       return kWrongUsage;
@@ -101,6 +152,7 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
 
 int run_program(int argc, char** argv,
                 const std::function<void(CLI::App&)>& add_commands) noexcept {
+  keep_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with its reason
   try {
     return run(argc, argv, add_commands);

@@ -284,7 +284,7 @@ void add_bleu_options(CLI::App& command, Options& options) {
       ->type_name("X")
       ->group(group);
   command.add_option("--max-order", options.bleu.max_order, "longest n-grams")
-      ->check(CLI::Range(1, 100))
+      ->check(whole(1, 100))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -302,17 +302,17 @@ void add_bleu_options(CLI::App& command, Options& options) {
 void add_chrf_options(CLI::App& command, metrics::ChrfOptions& options) {
   const std::string group = "chrF";
   command.add_option("--chrf-char-order", options.char_order, "longest character n-grams")
-      ->check(CLI::Range(0, 100))
+      ->check(whole(0, 100))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command.add_option("--chrf-word-order", options.word_order, "longest word n-grams; 2 is chrF++")
-      ->check(CLI::Range(0, 100))
+      ->check(whole(0, 100))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command.add_option("--chrf-beta", options.beta, "weight of recall against precision")
-      ->check(CLI::Range(0, 1000))
+      ->check(whole(0, 1000))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -343,7 +343,7 @@ void add_test_options(CLI::App& command, Options& options) {
   const std::string group = "Confidence and significance";
   const auto add_count = [&](const std::string& name, int64_t& count, const std::string& what) {
     return command.add_option(name, count, what)
-        ->check(CLI::Range(int64_t{1}, int64_t{100'000'000}))
+        ->check(whole(1, 100'000'000))
         ->capture_default_str()
         ->type_name("N")
         ->group(group);
@@ -392,7 +392,7 @@ void add_report_options(CLI::App& command, metrics::ReportOptions& options) {
   command.add_flag("--json", options.json, "JSON; with --sentence-level one object per line")
       ->group(group);
   command.add_option("-w,--width", options.width, "digits after the point")
-      ->check(CLI::Range(0, 15))
+      ->check(whole(0, 15))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

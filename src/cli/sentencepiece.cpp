@@ -24,7 +24,7 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       ->group(group);
   command.add_option("--vocab-size", training.vocab_size, "pieces, with <unk>, <s> and </s>")
       ->capture_default_str()
-      ->check(CLI::Range(4, 10'000'000))
+      ->check(whole(4, 10'000'000))
       ->type_name("N")
       ->group(group);
   command
@@ -46,7 +46,7 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       ->group(group);
   command
       .add_option("--user-symbols", training.user_symbols,
-                  "a piece that is never split nor merged, as <2de>; several may be given")
+                  "a piece that is never split nor merged, as <2de>; given again: more")
       ->allow_extra_args(false)
       ->type_name("SYMBOL")
       ->group(group);
@@ -54,19 +54,19 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       .add_option("--input-sentences", training.input_sentences,
                   "learn from a random sample of N lines; 0: from all")
       ->capture_default_str()
-      ->check(CLI::Range(0, 1000000000))
+      ->check(whole(0, 1000000000))
       ->type_name("N")
       ->group(group);
   command
       .add_option("--max-sentence-bytes", training.max_sentence_bytes,
                   "do not learn from longer lines")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(whole(1, 1 << 30))
       ->type_name("N")
       ->group(group);
   command.add_option("--seed", training.seed, "of the sample")
       ->capture_default_str()
-      ->check(CLI::Range(0u, UINT32_MAX - 1))
+      ->check(whole(0, UINT32_MAX - 1))
       ->type_name("N")
       ->group(group);
 }

@@ -60,7 +60,7 @@ void add_build(CLI::App& parent) {
       ->add_option("--multiple", o->rules.multiple,
                    "add made-up words until the number of ids is a multiple of N")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(whole(1, 1 << 20))
       ->type_name("N")
       ->group("Vocabulary");
   command->callback([o] { build(*o); });

@@ -47,6 +47,8 @@ bool read_version(std::string_view& codes, const std::string& name) {
 Bpe::Bpe(std::string_view codes, const std::string& name, BpeOptions options)
     : options_(std::move(options)), glossary_(options_.glossaries) {
   codes = without_byte_order_mark(codes);
+  require(!codes.empty(), "{}: is empty; a file of BPE codes has at least a line with its version",
+          name);
   const size_t bad = find_invalid_utf8(codes);
   size_t number = 1;
   if (bad != std::string_view::npos) {

@@ -18,11 +18,16 @@ namespace {
 
 namespace spm = ::sentencepiece;
 
-// "src/file.cc(12) [condition] What is wrong": the last part, if it says anything.
+// "src/file.cc(12) [condition] What is wrong": the last part, if it says anything, with options
+// as we spell them.
 std::string reason(const spm::util::Status& status) {
-  const std::string text = status.error_message();
+  std::string text = status.error_message();
   const size_t bracket = text.rfind("] ");
-  return bracket == std::string::npos ? text : text.substr(bracket + 2);
+  if (bracket != std::string::npos) text.erase(0, bracket + 2);
+  for (size_t at = 0; (at = text.find("--", at)) != std::string::npos;) {
+    for (; at < text.size() && text[at] != ' '; ++at) text[at] = text[at] == '_' ? '-' : text[at];
+  }
+  return text;
 }
 
 // The lines of several files for the library, which knows no exceptions: the first one ends the
@@ -90,6 +95,50 @@ std::string joined(const std::vector<std::string>& symbols) {
   return out;
 }
 
+// Tells lines that the library learns from. Its unigram trainer ends the process if there is none.
+class Usable {
+ public:
+  explicit Usable(const SentencePieceTraining& options) : max_bytes_(options.max_sentence_bytes) {
+    // The library shows its normaliser only as a part of a model: one of a single letter will do.
+    Letter letter;
+    std::string model;
+    const auto status =
+        spm::SentencePieceTrainer::Train({{"model_type", "char"},
+                                          {"vocab_size", "5"},
+                                          {"normalization_rule_name", options.normalization},
+                                          {"minloglevel", "2"}},
+                                         &letter, &model);
+    require(status.ok() && normalizer_.LoadFromSerializedProto(model).ok(), "sentencepiece: {}",
+            reason(status));
+  }
+
+  bool operator()(const std::string& line) const {
+    constexpr std::string_view kReserved = "\xe2\x96\x85";  // U+2585 for <unk>
+    if (static_cast<int64_t>(line.size()) > max_bytes_) return false;
+    if (line.find(kReserved) != std::string::npos) return false;
+    std::vector<std::string> pieces;
+    for (size_t at = 0; at < line.size() && pieces.empty();) {
+      const size_t begin = at;
+      next_code_point(line, at);
+      normalizer_.Encode(line.substr(begin, at - begin), &pieces).IgnoreError();
+    }
+    return !pieces.empty();
+  }
+
+ private:
+  struct Letter : spm::SentenceIterator {
+    bool is_done = false;
+    std::string text = "a";
+    bool done() const override { return is_done; }
+    const std::string& value() const override { return text; }
+    spm::util::Status status() const override { return {}; }
+    void Next() override { is_done = true; }
+  };
+
+  int64_t max_bytes_;
+  spm::SentencePieceProcessor normalizer_;
+};
+
 }  // namespace
 
 std::string train_sentence_piece(std::span<const fs::path> files, Invalid invalid,
@@ -110,10 +159,15 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
   if (!options.user_symbols.empty()) {
     arguments["user_defined_symbols"] = joined(options.user_symbols);
   }
-  spm::SetRandomGeneratorSeed(static_cast<unsigned>(options.seed));
+  const Usable is_usable(options);
   Sentences sentences(files, invalid);
+  while (!sentences.done() && !is_usable(sentences.value())) sentences.Next();
   sentences.rethrow();
-  require(!sentences.done(), "sentencepiece: there is no line to learn from");
+  require(!sentences.done(),
+          "sentencepiece: there is no line to learn from: none of up to {} bytes has more than "
+          "white space",
+          options.max_sentence_bytes);
+  spm::SetRandomGeneratorSeed(static_cast<unsigned>(options.seed));
   std::string model;
   const auto status = spm::SentencePieceTrainer::Train(arguments, &sentences, &model);
   sentences.rethrow();

@@ -22,6 +22,8 @@ namespace residual {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
 
 std::set<std::string> names_in(const fs::path& directory) {
   std::set<std::string> names;
@@ -35,9 +37,9 @@ class FaultyFileSystem : public FileSystem {
   enum class Fault { error, death };
   FaultyFileSystem(int at, Fault fault) : left_(at), fault_(fault) {}
 
-  int create(const fs::path& path) override {
+  int create(const fs::path& path, const fs::path& shown) override {
     step("create");
-    return FileSystem::create(path);
+    return FileSystem::create(path, shown);
   }
   void write(int file, const fs::path& path, std::string_view bytes) override {
     step("write", [&] { FileSystem::write(file, path, bytes.substr(0, bytes.size() / 2)); });
@@ -133,6 +135,13 @@ TEST(AtomicFile, AFullDiskIsAnErrorThatNamesTheFile) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "f: cannot write: No space left on device");
   }
+}
+
+TEST(AtomicFile, ErrorsNameTheFileAndNotItsNeighbour) {
+  const std::string expected = "/proc/nowhere: cannot create";
+  EXPECT_THAT([] { AtomicFile("/proc/nowhere"); }, ThrowsMessage<Error>(StartsWith(expected)));
+  EXPECT_THAT([] { AtomicDirectory("/proc/nowhere", false, "a"); },
+              ThrowsMessage<Error>(StartsWith(expected)));
 }
 
 void write_directory(const fs::path& target, bool replace, FileSystem& system) {

@@ -22,6 +22,7 @@ namespace {
 using test::run;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // The words in the first column of the "Commands:" section of a help text.
 std::vector<std::string> commands_in(const std::string& help) {
@@ -64,6 +65,12 @@ TEST(Help, OfEveryCommandHasUsageOptionsAndExamples) {
     EXPECT_TRUE(is_group || result.output.find("Examples:\n  ") != std::string::npos);
     EXPECT_THAT(result.error, IsEmpty());
   }
+}
+
+TEST(Help, ShowsSeveralValuesOnlyWhereAnOptionTakesThem) {
+  EXPECT_THAT(run("residual sentencepiece train --help").output,
+              AllOf(HasSubstr("--user-symbols SYMBOL "), HasSubstr("given again: more")));
+  EXPECT_THAT(run("residual bpe apply --help").output, HasSubstr("--glossaries TEXT..."));
 }
 
 TEST(Version, NamesCommitCompilerCpuAndLibraries) {
@@ -119,6 +126,13 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
             "train.seed: expected an integer, got \"9223372036854775808\""},
            {"touch p.toml; residual study p.toml --set jobs=x", "jobs: expected an integer"},
            {"residual prepare -o d --set clean.max_ratio=x", "expected a number, got \"x\""},
+           {"residual bpe learn --merges 1e3",
+            "--merges: expected a whole number from 0 to 1000000000, got \"1e3\""},
+           {"residual score --ref r h --width 1.5",
+            "--width: expected a whole number from 0 to 15, got \"1.5\""},
+           {"residual vocabulary build --max-words 1e3",
+            "--max-words: expected a whole number, got \"1e3\""},
+           {"residual vocabulary build --max-words x", "--max-words: expected a number, got \"x\""},
            {"residual completions tcsh", "tcsh not in {bash,zsh,fish}"}}) {
     SCOPED_TRACE(line);
     const auto result = run(line + " < /dev/null");
@@ -193,6 +207,12 @@ TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
             "residual prepare r.toml --source-lang en --target-lang de -o out",
             "data/iwslt14: does not exist; `residual fetch iwslt14 --pair en-de --output "
             "data/iwslt14` makes it"},
+           {"echo a | residual tokenize >&-", "standard output: cannot write: Bad file descriptor"},
+           {"residual tokenize <&-", "standard input: cannot"},
+           {"touch f; residual fetch generated -o f", "f: already exists; give another directory"},
+           {"mkdir p; touch p/train.corpus; residual corpus show p",
+            "p: is a directory; give one of its corpora: p/train.corpus"},
+           {"echo ' ' | residual sentencepiece train -o m", "there is no line to learn from"},
            {"residual --version > /dev/full", "cannot write"},
            {"residual completions bash > /dev/full", "cannot write"}}) {
     SCOPED_TRACE(line);
@@ -201,6 +221,31 @@ TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
     EXPECT_THAT(result.error, HasSubstr("residual: error: "));
     EXPECT_THAT(result.error, HasSubstr(message));
   }
+}
+
+TEST(StandardError, ThatIsClosedLeavesFilesAlone) {
+  const auto result = run("echo 'a b' > text; residual bpe learn text -o codes 2>&- && cat codes");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.output, "#version: 0.2\n");
+}
+
+TEST(EndOfOptions, MakesOperandsOfAllThatFollows) {
+  const std::string files = "echo a > x; echo a > -y; echo a > --; ";
+  for (const char* line : {"vocabulary build x -- -y --", "vocabulary build -q -- x -y --",
+                           "vocabulary build x -q -o - -- -y --"}) {
+    EXPECT_EQ(run(files + "residual -q " + line + " | head -n 1").output, "a 3\n") << line;
+  }
+  EXPECT_EQ(run(files + "residual score -r x x -b -- -y").exit_code, 0);
+  EXPECT_EQ(run(files + "residual score -r x -m bleu chrf -- -y").exit_code, 0);
+  EXPECT_EQ(run("echo 'a-- b' | residual bpe undo --separator --").output, "ab\n");
+}
+
+TEST(BpeApply, WarnsOfAVocabularyWithoutAPiece) {
+  const std::string files = "echo '#version: 0.2' > codes; echo 'a 1' > one; touch none; ";
+  const std::string apply = "echo ab | residual bpe apply -c codes --vocabulary ";
+  EXPECT_THAT(run(files + apply + "none").error, HasSubstr("none: has no piece that counts"));
+  EXPECT_THAT(run(files + apply + "one --vocabulary-threshold 2").error, HasSubstr("warn"));
+  EXPECT_THAT(run(files + apply + "one").error, Not(HasSubstr("warn")));
 }
 
 TEST(Pipe, ThatStaysOpenIsAnsweredLineByLine) {

@@ -168,9 +168,12 @@ TEST(BpeCodes, MalformedLinesAreNamed) {
               ThrowsMessage<Error>(HasSubstr("my.codes:3: not valid UTF-8")));
 }
 
-TEST(BpeCodes, MayBeEmptyHaveDosLineEndsAndLackTheLast) {
+TEST(BpeCodes, OfNoBytesAreAnError) {
+  EXPECT_THAT([] { Bpe("", "my.codes"); }, ThrowsMessage<Error>(HasSubstr("my.codes: is empty")));
+}
+
+TEST(BpeCodes, MayHaveNoMergesHaveDosLineEndsAndLackTheLast) {
   EXPECT_EQ(pieces("#version: 0.2\n", "ab"), "a@@ b");
-  EXPECT_EQ(pieces("", "ab"), "a@@ b");
   EXPECT_EQ(pieces("#version: 0.2\r\na b</w>\r\n", "ab"), "ab");
   EXPECT_EQ(pieces("#version: 0.2\na b</w>", "ab"), "ab");
 }

@@ -67,6 +67,35 @@ TEST(SentencePiece, UserSymbolsStayWhole) {
   EXPECT_THAT(pieces, HasSubstr("<2de> "));
 }
 
+// The library would end the process.
+TEST(SentencePiece, TextWithoutALetterIsAnError) {
+  const test::TemporaryDirectory directory;
+  const std::vector<fs::path> files{directory / "text"};
+  for (const std::string line :
+       {"   ", "\t", "\xc2\xa0", "\xe2\x80\x8b", "\xe2\x96\x81", "\xef\xbf\xbd", "\x01"}) {
+    replace_file(files[0], line + "\n" + line + line + "\n");
+    EXPECT_THAT([&] { train_sentence_piece(files, Invalid::refuse, {.vocab_size = 20}); },
+                ThrowsMessage<Error>(HasSubstr("no line to learn from")));
+  }
+  replace_file(files[0], " \nreserved: \xe2\x96\x85\n" + std::string(20, 'a') + "\n");
+  EXPECT_THAT([&] { train_sentence_piece(files, Invalid::refuse, {.max_sentence_bytes = 19}); },
+              ThrowsMessage<Error>(HasSubstr("none of up to 19 bytes")));
+}
+
+TEST(SentencePiece, LinesWithoutALetterAreOnlySkipped) {
+  const test::TemporaryDirectory directory;
+  const std::vector<fs::path> files{directory / "text"};
+  replace_file(files[0], " \n\n" + read_file(kText));
+  EXPECT_EQ(train_sentence_piece(files, Invalid::refuse,
+                                 {.model_type = "bpe", .vocab_size = 150, .character_coverage = 1}),
+            small_model("bpe"));
+}
+
+TEST(SentencePiece, TheLibrarysReasonsSpellOptionsAsWeDo) {
+  EXPECT_THAT([] { small_model("unigram", 5); },
+              ThrowsMessage<Error>(HasSubstr("--character-coverage option")));
+}
+
 TEST(SentencePiece, WhatTheLibraryRefusesIsAnError) {
   EXPECT_THAT([] { small_model("unigram", 100'000); }, ThrowsMessage<Error>(HasSubstr("too high")));
   EXPECT_THROW(small_model("bpe", 5), Error);
