@@ -30,9 +30,14 @@ std::string language_of(const fs::path& dictionary, const char* side) {
 void run(Options o) {
   o.output.check();
   auto& import = o.import;
-  if (import.target_dictionary.empty()) import.target_dictionary = import.source_dictionary;
   if (import.source_language.empty()) {
     import.source_language = language_of(import.source_dictionary, "source");
+  }
+  if (import.target_dictionary.empty()) {
+    if (import.target_language.empty()) {
+      throw CLI::RequiredError("--target-language (a dictionary of both sides does not say it)");
+    }
+    import.target_dictionary = import.source_dictionary;
   }
   if (import.target_language.empty()) {
     import.target_language = language_of(import.target_dictionary, "target");
@@ -61,7 +66,7 @@ void add_architecture_options(CLI::App& command, model::FairseqOptions& o) {
       ->type_name("X")
       ->group(group);
   command.add_option("--max-positions", o.max_positions, "longest sentence, </s> counted")
-      ->check(CLI::Range(2, 1 << 20))
+      ->check(whole(2, 1 << 20))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -89,7 +94,7 @@ void add_text_options(CLI::App& command, Options& o) {
       ->group(group);
   command
       .add_option("--target-language", o.import.target_language,
-                  "unless the dictionary's name has it")
+                  "unless the name of --target-dictionary has it")
       ->type_name("LANG")
       ->group(group);
   auto* codes = command.add_option("--codes", o.codes, "subword-nmt's BPE codes");

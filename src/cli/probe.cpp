@@ -41,10 +41,9 @@ void add_seed(CLI::App& command, int64_t& seed, const std::string& group) {
 void add_model_options(CLI::App& command, probe::ModelOptions& o) {
   const std::string group = "Model";
   command
-      .add_option(
-          "subjects", o.subjects,
-          "model directories, runs, checkpoints or recipes (.toml); without any, a model of "
-          "the size the paper trains on IWSLT, at initialisation")
+      .add_option("subjects", o.subjects,
+                  "models, runs, checkpoints or recipes (.toml); without any, a model of "
+                  "the size the paper trains on IWSLT, at initialisation")
       ->type_name("MODEL")
       ->transform(installed_recipe)
       ->group(group);
@@ -55,7 +54,7 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
       ->type_name("LIST")
       ->group(group);
   command.add_option("--layers", o.layers, "layers of each stack, instead of what is configured")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->type_name("L")
       ->group(group);
   command
@@ -101,7 +100,7 @@ void add_text_options(CLI::App& command, probe::ModelOptions& o) {
   command
       .add_option("--tokens", o.tokens,
                   "tokens to probe on, at most, on each side; but always one sentence at least")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(whole(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
@@ -113,12 +112,12 @@ void add_theory(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const 
       {"residual probe theory -o theory", "residual probe theory --blocks 100 -o theory"});
   const std::string group = "Simulation";
   command->add_option("--blocks", o->theory.blocks, "of the simulated stacks")
-      ->check(CLI::Range(4, 1000))
+      ->check(whole(4, 1000))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command->add_option("--width", o->theory.width, "of the simulated streams")
-      ->check(CLI::Range(8, 4096))
+      ->check(whole(8, 4096))
       ->capture_default_str()
       ->type_name("D")
       ->group(group);
@@ -144,12 +143,12 @@ void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Ru
         ->group(group);
   };
   probe::AdamSetting& setting = o->adam.setting;
-  add_number("--parameters", setting.parameters, CLI::Range(1, 10'000'000), "how many");
+  add_number("--parameters", setting.parameters, whole(1, 10'000'000), "how many");
   add_number("--learning-rate", setting.learning_rate, between(0, 1), "alpha");
   add_number("--beta1", setting.beta1, between(0, 0.9999999), "decay of the mean");
   add_number("--beta2", setting.beta2, between(0, 0.9999999), "decay of the square");
   add_number("--epsilon", setting.epsilon, between(1e-30, 1), "added to the root");
-  add_number("--steps", o->adam.steps, CLI::Range(1, 100'000), "how far the simulation goes");
+  add_number("--steps", o->adam.steps, whole(1, 100'000), "how far the simulation goes");
   add_seed(*command, o->adam.seed, group);
   add_output(*command, *o);
   command->callback([o, run] {

@@ -18,9 +18,7 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
   add("--host", o.host, "address to listen at; 0.0.0.0: all of this machine's", "ADDRESS")
       ->check([](const std::string& host) { return host.empty() ? "must not be empty" : ""; })
       ->capture_default_str();
-  add("--port", o.port, "0: one that is free", "N")
-      ->check(whole(0, 65535))
-      ->capture_default_str();
+  add("--port", o.port, "0: one that is free", "N")->check(whole(0, 65535))->capture_default_str();
   add("--connections", o.connections, "clients served at the same time; others wait", "N")
       ->check(whole(1, 1000))
       ->capture_default_str();

@@ -117,8 +117,7 @@ void add_shortlist(CLI::App& root) {
       ->check(not_negative());
   add("--longest", o->lexicon.longest, "leave out pairs with more symbols on a side")
       ->check(positive());
-  add("--iterations", o->lexicon.iterations, "of expectation maximisation")
-      ->check(whole(1, 100));
+  add("--iterations", o->lexicon.iterations, "of expectation maximisation")->check(whole(1, 100));
   add("--best", o->lexicon.best, "keep so many translations of a symbol, at most")
       ->check(positive());
   command

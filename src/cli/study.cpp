@@ -39,9 +39,8 @@ void run(Options o) {
     return;
   }
   if (o.plan.empty()) throw CLI::RequiredError("PLAN");
-  const study::Plan plan = study::load_plan(o.plan, [&](study::Plan& p) {
-    check_typed([&] { apply_settings<study::Plan>(o.settings, p); });
-  });
+  const study::Plan plan = study::load_plan(
+      o.plan, [&](study::Plan& p) { check_typed([&] { study::overrule(p, o.settings); }); });
   if (o.output.empty()) o.output = fs::path("studies") / plan.name();
   study::RunnerOptions runner{.output = o.output,
                               .jobs = o.jobs > 0 ? o.jobs : static_cast<int>(plan.jobs),
@@ -77,11 +76,13 @@ void add_study(CLI::App& root) {
       ->add_option("-o,--output", options->output,
                    "directory of runs, results and report (default: studies/ and the plan's name)")
       ->type_name("DIR");
-  command->add_option("--set", options->settings, "overrule a key of the plan, several times")
+  command
+      ->add_option("--set", options->settings,
+                   "overrule a key of the plan, several times; `set` is added to the plan's")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command->add_option("-j,--jobs", options->jobs, "runs side by side, instead of the plan's")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole(1, 1024))
       ->type_name("N");
   command->add_flag("-n,--dry-run", options->dry_run,
                     "print every run, whether it is done, and the command that trains it");

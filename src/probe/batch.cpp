@@ -69,11 +69,11 @@ class Encoder {
   // An Error unless the vocabulary has as many symbols as the model's table.
   Encoder(const TextFiles& files, const std::string& language, const std::string& vocabulary,
           int64_t symbols, const std::string& tag)
-      : to_pieces_(text::Segmenter::load(files.directory, language).to_pieces()),
-        vocabulary_(text::Vocabulary::load(files.directory / vocabulary)),
+      : to_pieces_(text::Segmenter::load(files.read, files.place.string(), language).to_pieces()),
+        vocabulary_(files.vocabulary(vocabulary)),
         tag_(tag) {
     require(vocabulary_.size() == symbols, "{}: has {} symbols, the model has {}",
-            (files.directory / vocabulary).string(), vocabulary_.size(), symbols);
+            (files.place / vocabulary).string(), vocabulary_.size(), symbols);
   }
 
   std::vector<int32_t> operator()(const std::string& line) const {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "model/parameters.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "train/artifact.h"
@@ -27,9 +28,11 @@ train::TrainConfig iwslt_sized() {
   return config;
 }
 
-schemes::Options parse_scheme(const std::string& text) {
+// "name" or "name:variant"; if it is the configured scheme, with the options that it has there.
+schemes::Options parse_scheme(const std::string& text, const schemes::Options& configured) {
   const size_t colon = text.find(':');
   schemes::Options options{.name = text.substr(0, colon)};
+  if (options.name == configured.name) options = configured;
   if (colon != std::string::npos) options.variant = text.substr(colon + 1);
   return schemes::resolve<schemes::Listing>(options);
 }
@@ -72,17 +75,30 @@ std::string stem_of(fs::path path) {
   return path.extension() == ".toml" ? path.stem() : path.filename();
 }
 
-Subject model_subject(const fs::path& path) {
+// Gradients are taken of floating-point numbers.
+void require_floats(const model::Directory& directory) {
+  for (const auto& p : model::parameters(directory.description().model)) {
+    require(directory.parameter(p.name).dtype != model::Dtype::i8,
+            "{}: is int8; probe the model it was made from", directory.path().string());
+  }
+}
+
+Subject model_subject(const fs::path& path, bool at_initialisation) {
   const auto directory = model::Directory::open(path);
   Subject subject{.label = stem_of(path), .origin = "as stored"};
   subject.config.model = directory.description().model;
-  subject.text = {directory.path(), directory.description()};
+  subject.text = {directory.path(), directory.description(), [path](const std::string& file) {
+                    return model::Directory::open(path).read(file);
+                  }};
+  if (at_initialisation) return subject;
+  require_floats(directory);
   subject.load = [path](nn::Parameters& parameters) { load_model(path, parameters); };
   return subject;
 }
 
 Subject run_subject(const fs::path& path, bool at_initialisation) {
-  Subject subject = at_initialisation ? Subject{.label = stem_of(path)} : model_subject(path);
+  Subject subject = at_initialisation ? Subject{.label = stem_of(path)}
+                                      : model_subject(path, /*at_initialisation=*/false);
   subject.config = read_run(path);
   if (!at_initialisation) {
     subject.origin = fmt::format("after update {}", subject.text.description.update);
@@ -106,11 +122,9 @@ Subject open_subject(const fs::path& path, bool at_initialisation) {
     return subject;
   }
   switch (train::artifact_at(path)) {
-    case train::Artifact::model: {
-      Subject subject = model_subject(path);
-      if (at_initialisation) subject.load = nullptr;
-      return subject;
-    }
+    case train::Artifact::model:
+    case train::Artifact::bundle:
+      return model_subject(path, at_initialisation);
     case train::Artifact::run:
       return run_subject(path, at_initialisation);
     case train::Artifact::checkpoint:
@@ -118,23 +132,53 @@ Subject open_subject(const fs::path& path, bool at_initialisation) {
               path.string());
       return checkpoint_subject(path);
     default:
-      fail("{}: is a {}; give a model directory, a run, a checkpoint or a recipe (.toml)",
-           path.string(), train::name_of(train::artifact_at(path)));
+      fail("{}: is a {}; give a model, a run, a checkpoint or a recipe (.toml)", path.string(),
+           train::name_of(train::artifact_at(path)));
   }
 }
 
-void change_model(Subject& subject, const ModelOptions& options) {
+void require_changeable(const Subject& subject, const ModelOptions& options) {
+  require(
+      !subject.load || (options.layers == 0 && options.settings.empty() && options.schemes.empty()),
+      "{}: --layers, --set, --scheme and --compare change models at initialisation; this one "
+      "is trained. Add --at-initialisation",
+      subject.label);
+}
+
+// `scheme`: one of those asked for; empty: the configured one.
+void change_model(Subject& subject, const ModelOptions& options, const std::string& scheme) {
   train::TrainConfig& config = subject.config;
-  if (subject.load) {
-    require(options.layers == 0 && options.settings.empty() && options.schemes.empty(),
-            "{}: --layers, --set, --scheme and --compare change models at initialisation; this one "
-            "is trained. Add --at-initialisation",
-            subject.label);
-    return;
-  }
+  schemes::Options& residual = config.model.residual;
+  if (!scheme.empty()) residual = parse_scheme(scheme, residual);
+  const schemes::Options chosen = residual;
   apply_settings<train::TrainConfig>(options.settings, config);
+  require(scheme.empty() || (residual.name == chosen.name && residual.variant == chosen.variant),
+          "--set model.residual.name, model.residual.variant: --compare and --scheme say them "
+          "already, as NAME or NAME:VARIANT");
   if (options.layers > 0)
     config.model.encoder_layers = config.model.decoder_layers = options.layers;
+}
+
+// First values that are another model's.
+void start(Subject& subject) {
+  train::TrainConfig& config = subject.config;
+  const std::string from = config.train.start_from;
+  if (subject.load || from.empty()) return;
+  constexpr const char* remedy = "--set train.start_from= draws first values instead";
+  require(fs::exists(from), "{}: starts from {}, which is not here; {}", subject.label, from,
+          remedy);
+  Subject model = model_subject(from, /*at_initialisation=*/false);
+  train::TrainConfig there = config;
+  there.model = model.config.model;
+  there.model.max_positions = config.model.max_positions;  // which is no parameter's shape
+  for (const auto& d : train::differences(train::resolve(there), config)) {
+    fail("{}: starts from {}: {} is {} there, {} here; {}", subject.label, from, d.key, d.before,
+         d.now, remedy);
+  }
+  config.model = there.model;
+  subject.origin = fmt::format("at initialisation, from {}", from);
+  subject.load = std::move(model.load);
+  subject.text = std::move(model.text);
 }
 
 // A corpus of other symbols has other sentences under the ids that a model has learnt.
@@ -142,11 +186,9 @@ void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
   for (const auto file :
        {&model::Description::source_vocabulary, &model::Description::target_vocabulary}) {
     const std::string &own = subject.text.description.*file, &other = corpus.description.*file;
-    const auto a = text::Vocabulary::load(subject.text.directory / own);
-    const auto b = text::Vocabulary::load(corpus.directory / other);
-    require(train::have_same_symbols(a, b),
+    require(train::have_same_symbols(subject.text.vocabulary(own), corpus.vocabulary(other)),
             "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
-            subject.label, own, other, corpus.directory.string());
+            subject.label, own, other, corpus.place.string());
   }
 }
 
@@ -159,8 +201,10 @@ void find_text(Subject& subject, const ModelOptions& options) {
   if (prepared) {
     const train::Corpora corpora(config);
     config = corpora.with_vocabularies(config);
-    TextFiles text{corpora.directory(), corpora.description(config)};
-    if (subject.text.directory.empty()) {
+    TextFiles text{
+        corpora.directory(), corpora.description(config),
+        [place = corpora.directory()](const std::string& file) { return read_file(place / file); }};
+    if (subject.text.place.empty()) {
       subject.text = std::move(text);
     } else if (subject.load) {
       require_vocabularies(subject, text);
@@ -183,7 +227,7 @@ void finish(Subject& subject, const ModelOptions& options) {
     subject.load = [seed](nn::Parameters& parameters) { parameters.initialise(seed); };
   }
   model::check(subject.config.model);
-  require(options.text.empty() || !subject.text.directory.empty(),
+  require(options.text.empty() || !subject.text.place.empty(),
           "{}: nothing says how its text is segmented; give a model, or a prepared corpus with "
           "--data",
           subject.label);
@@ -201,6 +245,10 @@ void require_unique(const std::vector<Subject>& subjects) {
 
 }  // namespace
 
+text::Vocabulary TextFiles::vocabulary(const std::string& file) const {
+  return text::Vocabulary::parse(read(file), (place / file).string());
+}
+
 std::vector<Subject> open_subjects(const ModelOptions& options) {
   std::vector<Subject> opened;
   for (const auto& path : options.subjects) {
@@ -209,22 +257,25 @@ std::vector<Subject> open_subjects(const ModelOptions& options) {
   if (options.subjects.empty()) opened.push_back({.label = "", .config = iwslt_sized()});
 
   std::vector<Subject> subjects;
-  for (Subject& subject : opened) {
-    change_model(subject, options);
-    find_text(subject, options);
+  for (const Subject& subject : opened) {
+    require_changeable(subject, options);
     if (options.schemes.empty()) {
-      if (subject.label.empty()) subject.label = subject.config.model.residual.name;
-      subjects.push_back(std::move(subject));
-      continue;
+      subjects.push_back(subject);
+      change_model(subjects.back(), options, "");
+      auto& label = subjects.back().label;
+      if (label.empty()) label = subjects.back().config.model.residual.name;
     }
     for (const auto& scheme : options.schemes) {
-      Subject with_scheme = subject;
-      with_scheme.config.model.residual = parse_scheme(scheme);
-      with_scheme.label = opened.size() == 1 ? scheme : subject.label + " " + scheme;
-      subjects.push_back(std::move(with_scheme));
+      subjects.push_back(subject);
+      change_model(subjects.back(), options, scheme);
+      subjects.back().label = opened.size() == 1 ? scheme : subject.label + " " + scheme;
     }
   }
-  for (Subject& subject : subjects) finish(subject, options);
+  for (Subject& subject : subjects) {
+    start(subject);
+    find_text(subject, options);
+    finish(subject, options);
+  }
   require_unique(subjects);
   return subjects;
 }

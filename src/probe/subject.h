@@ -11,10 +11,13 @@
 
 namespace residual::probe {
 
-// Where raw text becomes ids: a model directory or a prepared corpus.
+// Where raw text becomes ids: a model directory, a bundle or a prepared corpus.
 struct TextFiles {
-  fs::path directory;  // empty: there is none
+  fs::path place;  // empty: there is none
   model::Description description;
+  text::Segmenter::ReadFile read;  // a file there, by name
+
+  text::Vocabulary vocabulary(const std::string& file) const;
 };
 
 // One model to be probed.

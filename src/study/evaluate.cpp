@@ -4,6 +4,8 @@
 
 #include <limits>
 #include <numeric>
+#include <sstream>
+#include <utility>
 
 #include "base/checksum.h"
 #include "base/error.h"
@@ -67,6 +69,18 @@ fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
   return mean;
 }
 
+// The lines of a table without tables in it that are not as by default.
+template <class Struct>
+std::string changed_keys(const Struct& table) {
+  const std::string defaults = "\n" + to_toml(Struct{});
+  std::istringstream lines(to_toml(table));
+  std::string changed;
+  for (std::string line; std::getline(lines, line);) {
+    if (defaults.find("\n" + line + "\n") == std::string::npos) changed += line + "\n";
+  }
+  return changed;
+}
+
 }  // namespace
 
 metrics::Lines TestSet::scored(metrics::Lines lines) const {
@@ -120,7 +134,7 @@ void fields(ConfigVisitor& visit, TestScore& s) {
 
 void fields(ConfigVisitor& visit, Result& r) {
   visit("made_from", r.made_from, "checksum of configuration and evaluation");
-  visit("corpus", r.corpus, "checksum of the prepared corpus");
+  visit("corpus", r.corpus, "checksum of the prepared corpus and the texts of [[evaluate.tests]]");
   visit("updates", r.updates, "that were trained");
   visit("seconds", r.seconds, "of training");
   visit("converged", r.converged, "whether it is better than word frequencies");
@@ -132,19 +146,35 @@ void fields(ConfigVisitor& visit, Result& r) {
 }
 
 std::string fingerprint(const Plan& plan, const Cell& cell) {
-  // What is drawn or shown later does not matter to a result.
-  Plan evaluation;
-  evaluation.evaluate = plan.evaluate;
-  evaluation.evaluate.samples = 0;
-  train::TrainConfig config = cell.config;
-  config.description.clear();
-  return to_hex(checksum(to_toml(config) + to_toml(evaluation)));
+  train::TrainConfig defaults, config = cell.config;
+  for (auto* c : {&defaults, &config}) {
+    if (c->train.workers == 0) c->train.workers = -1;  // not the cores of this machine
+    *c = train::resolve(*c);
+  }
+  std::string keys;
+  for (const auto& d : train::differences(defaults, config, /*same_length=*/true)) {
+    keys += d.key + " = " + d.now + "\n";
+  }
+  EvaluatePlan evaluate = plan.evaluate;
+  evaluate.samples = EvaluatePlan{}.samples;  // matters to reports alone
+  for (TestPlan& test : std::exchange(evaluate.tests, {})) {
+    test.source.clear();  // known by what is in them
+    test.reference.clear();
+    keys += "[[tests]]\n" + changed_keys(test);
+  }
+  return to_hex(checksum(keys + "[evaluate]\n" + changed_keys(evaluate)));
 }
 
-std::string corpus_fingerprint(const fs::path& corpus) {
+std::string corpus_fingerprint(const Plan& plan, const fs::path& corpus) {
   if (!fs::exists(corpus / "prepared.toml")) return "";
   Checksum sum;
   for (const auto& file : data::load_manifest(corpus).files) sum.add(file.checksum + "\n");
+  for (const auto& test : plan.evaluate.tests) {
+    for (const auto& file : {test.source, test.reference}) {
+      if (!fs::exists(file)) return "";
+      sum.add(to_hex(checksum(read_file(file))) + "\n");
+    }
+  }
   return to_hex(sum.value());
 }
 

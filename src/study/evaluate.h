@@ -33,10 +33,10 @@ struct TestScore {
   double bleu = 0;
 };
 
-// DIR/results/NAME.toml: a cell that needs no more work.
+// DIR/results/PLAN/NAME.toml: a cell that needs no more work.
 struct Result {
-  // Checksums of configuration and evaluation, and of the prepared corpus: a change of either makes
-  // it stale. Older versions did not note the corpus.
+  // Checksums of configuration and evaluation, and of the prepared corpus and the plan's own test
+  // texts: a change of either makes it stale.
   std::string made_from, corpus;
   int64_t updates = 0;
   double seconds = 0;  // of training
@@ -51,11 +51,13 @@ struct Result {
 void fields(ConfigVisitor& visit, TestScore& score);
 void fields(ConfigVisitor& visit, Result& result);
 
+// Of the keys that decide the result and are not as by default: a key that a later version adds
+// makes no result stale.
 std::string fingerprint(const Plan& plan, const Cell& cell);
-std::string corpus_fingerprint(const fs::path& corpus);  // "" if it is not there
+std::string corpus_fingerprint(const Plan& plan, const fs::path& corpus);  // "": text is not there
 
 // Translates every test set with the weights that the plan chooses, and writes the lines to
-// DIR/results/NAME.TEST.txt.
+// DIR/results/PLAN/NAME.TEST.txt.
 std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
                                        const fs::path& run, const fs::path& translations_stem);
 

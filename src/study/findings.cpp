@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/error.h"
 #include "metrics/read.h"
 #include "metrics/significance.h"
 #include "study/paper.h"
@@ -21,8 +22,12 @@ metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metri
                                   const fs::path& stem) {
   metrics::Lines translations, references;
   for (const auto& test : tests) {
-    const auto lines =
-        test.scored(metrics::read_lines(translation_file(stem, test), text::Invalid::refuse));
+    const fs::path file = translation_file(stem, test);
+    const auto lines = test.scored(metrics::read_lines(file, text::Invalid::refuse));
+    require(lines.size() == test.references.size(),
+            "{}: has {} lines, the reference of {} has {}; remove {}.toml, and `residual study` "
+            "scores the run again",
+            file.string(), lines.size(), test.name, test.references.size(), stem.string());
     translations.insert(translations.end(), lines.begin(), lines.end());
     references.insert(references.end(), test.references.begin(), test.references.end());
   }
@@ -51,7 +56,7 @@ void add_p_values(Findings& all) {
   std::map<std::string, metrics::Statistics> known;
   const auto statistics = [&](const Finding& f) -> const metrics::Statistics& {
     const auto& name = f.work.cell.name;
-    const fs::path stem = result_file(all.output, f.work.cell).replace_extension();
+    const fs::path stem = result_file(all.output, all.plan, f.work.cell).replace_extension();
     return known.try_emplace(name, statistics_of(tests, bleu, stem)).first->second;
   };
   for (auto& finding : all.cells) {
@@ -138,7 +143,7 @@ Summary summarise(const Findings& all, const Place& place, const std::string& te
       is_worse |= finding.gain < 0;
     }
   }
-  if (is_better && is_worse) summary.p_value = 1;
+  if (summary.p_value && is_better == is_worse) summary.p_value = 1;
   summary.scored = static_cast<int>(scores.size());
   const auto n = static_cast<double>(scores.size());
   if (scores.empty()) return summary;

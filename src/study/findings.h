@@ -39,7 +39,7 @@ struct Summary {
   double mean = 0;           // BLEU of those that converged
   double deviation = 0;      // its sample standard deviation; 0 for one
   // Of all test sets together, so of their mean only: the largest over seeds; 1 if they contradict
-  // each other.
+  // each other or none differs.
   std::optional<double> p_value;
 };
 // `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all. Of a test

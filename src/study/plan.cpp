@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "decode/options.h"
@@ -20,10 +21,15 @@ constexpr double kSteepestPenalty = 100;  // of lengths; as decode::check has it
 
 }  // namespace
 
+std::string label_of(const SchemePlan& scheme) {
+  if (!scheme.label.empty()) return scheme.label;
+  return scheme.variant.empty() ? scheme.name : scheme.name + ", " + scheme.variant;
+}
+
 void fields(ConfigVisitor& visit, SchemePlan& s) {
   visit("name", s.name, "the residual scheme; `residual schemes` lists them");
   visit("variant", s.variant, "of the scheme; empty: its first");
-  visit("label", s.label, "how tables call it; its name unless given");
+  visit("label", s.label, "how tables call it; its name and variant unless given");
   visit("recipes", s.recipes, "instead of the plan's recipe: one file, or one for each depth");
   visit("set", s.settings, "keys of the recipe that are different for it, KEY=VALUE");
   visit("schedules", s.schedules, "names of those it is run with; none: all");
@@ -234,6 +240,15 @@ Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change) {
   }
   check(plan);
   return plan;
+}
+
+void overrule(Plan& plan, const std::vector<std::string>& settings) {
+  for (const auto& setting : settings) {
+    std::vector<std::string> all = std::exchange(plan.settings, {});
+    apply_settings<Plan>({&setting, 1}, plan);
+    all.insert(all.end(), plan.settings.begin(), plan.settings.end());
+    plan.settings = std::move(all);
+  }
 }
 
 std::vector<Cell> expand(const Plan& plan) {

@@ -18,11 +18,13 @@ enum class Choice { last, best, average };
 
 struct SchemePlan {
   std::string name, variant;
-  std::string label;                   // in tables; its name unless given
+  std::string label;                   // in tables; its name and variant unless given
   std::vector<std::string> recipes;    // instead of the plan's: one, or one for each depth
   std::vector<std::string> settings;   // KEY=VALUE
   std::vector<std::string> schedules;  // by name; none: all
 };
+
+std::string label_of(const SchemePlan& scheme);  // "admin, log" unless it has one
 
 struct SchedulePlan {
   std::string name;
@@ -75,6 +77,9 @@ void fields(ConfigVisitor& visit, Plan& plan);
 // schemes, names that cannot be part of a file name, tables that do not exist are errors that name
 // the key.
 Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change = nullptr);
+
+// --set KEY=VALUE of each. Of `set` itself the values follow the plan's own.
+void overrule(Plan& plan, const std::vector<std::string>& settings);
 
 // One training run.
 struct Cell {

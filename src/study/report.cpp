@@ -42,8 +42,7 @@ std::vector<Group> groups_of(const Findings& all) {
 // Schemes have one colour in all figures; seeds are told apart by name.
 Series series_of(const Findings& all, const Finding& run) {
   const Cell& cell = run.work.cell;
-  const SchemePlan& scheme = all.plan.schemes[cell.scheme];
-  std::string name = scheme.label.empty() ? scheme.name : scheme.label;
+  std::string name = label_of(all.plan.schemes[cell.scheme]);
   if (all.plan.seeds.size() > 1) name += fmt::format(", seed {}", all.plan.seeds[cell.seed]);
   return {.name = name, .colour = static_cast<int>(cell.scheme)};
 }

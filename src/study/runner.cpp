@@ -43,6 +43,7 @@ class Runner {
       : plan_(plan),
         options_(options),
         tests_(load_tests(plan, work[0].cell.config.data.prepared)),
+        corpus_(corpus_fingerprint(plan, work[0].cell.config.data.prepared)),
         unigram_(unigram_entropy(work[0].cell.config.data.prepared)),
         overview_(work, options.output) {
     for (const auto& item : work) {
@@ -122,7 +123,7 @@ class Runner {
     const Record record = read_record(run);
     const Verdict verdict = judge(record, plan_.evaluate.model, unigram_);
     Result result{.made_from = fingerprint(plan_, work.cell),
-                  .corpus = corpus_fingerprint(work.cell.config.data.prepared),
+                  .corpus = corpus_,
                   .updates = record.updates,
                   .seconds = record.seconds,
                   .converged = verdict.converged,
@@ -130,7 +131,7 @@ class Runner {
                   .dev_nll = verdict.dev_nll,
                   .unigram = unigram_,
                   .signature = metrics::Bleu(tests_[0].bleu).signature(1).text()};
-    const fs::path file = result_file(options_.output, work.cell);
+    const fs::path file = result_file(options_.output, plan_, work.cell);
     try {
       if (!record.nonfinite) {
         result.scores = translate_tests(plan_, tests_, run, fs::path(file).replace_extension());
@@ -171,6 +172,7 @@ class Runner {
   const Plan& plan_;
   const RunnerOptions& options_;
   std::vector<TestSet> tests_;
+  std::string corpus_;  // checksum of what is trained on and translated
   double unigram_;
   Overview overview_;
   std::list<const Work*> waiting_, trained_;
@@ -182,9 +184,9 @@ class Runner {
 }  // namespace
 
 int run(const Plan& plan, const std::vector<Work>& work, const RunnerOptions& options) {
-  for (const char* folder : {"runs", "results", "logs"}) {
-    fs::create_directories(options.output / folder);
-  }
+  fs::create_directories(options.output / "runs");
+  fs::create_directories(options.output / "results" / plan.name());
+  fs::create_directories(options.output / "logs");
   return Runner(plan, work, options).run();
 }
 

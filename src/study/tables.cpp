@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "base/progress.h"
+#include "schemes/listing.h"
+#include "schemes/registry.h"
 
 namespace residual::study {
 namespace {
@@ -26,9 +28,11 @@ size_t depth_place(const Plan& plan, int64_t layers) {
   return place_of(plan.depths, layers, std::identity());
 }
 
-std::string label_of(const SchemePlan& scheme) {
-  if (!scheme.label.empty()) return scheme.label;
-  return scheme.variant.empty() ? scheme.name : scheme.name + ", " + scheme.variant;
+// What the paper's rows know a scheme by: they are of its first variant.
+std::string paper_name(const SchemePlan& scheme) {
+  const std::string first = schemes::resolve<schemes::Listing>({.name = scheme.name}).variant;
+  const bool is_first = scheme.variant.empty() || scheme.variant == first;
+  return is_first ? scheme.name : scheme.name + ":" + scheme.variant;
 }
 
 std::string depth_name(int64_t layers) { return fmt::format("E{0}D{0}", layers); }
@@ -63,13 +67,13 @@ std::string ours(const PaperTable& table, const Findings& all, const Row& row, i
   return text_of(summarise(all, place, test));
 }
 
-// The paper's rows, each with the first of the plan's schemes that has its name; then rows of the
-// other schemes and variants, without numbers of the paper.
+// The paper's rows, each with the plan's scheme of its name; then rows of the other schemes and
+// variants, without numbers of the paper.
 std::vector<Row> rows_of(const PaperTable& table, const Plan& plan) {
   std::vector<Row> rows;
   std::vector<std::string> schedules;
   for (const auto& row : table.rows) {
-    rows.push_back({row, place_of(plan.schemes, row.scheme, &SchemePlan::name)});
+    rows.push_back({row, place_of(plan.schemes, row.scheme, paper_name)});
     if (std::ranges::count(schedules, row.schedule) == 0) schedules.push_back(row.schedule);
   }
   for (size_t place = 0; place < plan.schemes.size(); ++place) {
@@ -101,8 +105,9 @@ std::vector<int64_t> other_depths(const PaperTable& table, const Plan& plan) {
 
 std::string state_of(const Finding& finding) {
   if (!finding.result) {
-    return finding.record.updates == 0 ? "not begun"
-                                       : fmt::format("{:.0f} %", 100 * finding.work.done);
+    if (finding.record.updates == 0) return "not begun";
+    return finding.work.done < 1 ? fmt::format("{:.0f} %", 100 * finding.work.done)
+                                 : "trained, not scored";
   }
   return finding.result->converged ? "converged" : "failed: " + finding.result->reason;
 }

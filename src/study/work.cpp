@@ -21,6 +21,13 @@ double size_of(const train::TrainConfig& config) {
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
 }
 
+// As `residual train` sees it: what has no more than a configuration is not in the way.
+bool has_begun(const fs::path& run) {
+  const fs::path kept = run / train::kCheckpoints;
+  return fs::exists(run / train::kRunConfig) &&
+         (fs::exists(run / train::kMetrics) || (fs::is_directory(kept) && !fs::is_empty(kept)));
+}
+
 // How the run that is there differs from what the plan wants: a line for each key.
 std::string difference(const Cell& cell, const fs::path& run) {
   train::TrainConfig before;
@@ -38,8 +45,8 @@ fs::path run_directory(const fs::path& output, const Cell& cell) {
   return output / "runs" / cell.name;
 }
 
-fs::path result_file(const fs::path& output, const Cell& cell) {
-  return output / "results" / (cell.name + ".toml");
+fs::path result_file(const fs::path& output, const Plan& plan, const Cell& cell) {
+  return output / "results" / plan.name() / (cell.name + ".toml");
 }
 
 fs::path log_file(const fs::path& output, const Cell& cell) {
@@ -58,19 +65,19 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
   if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
   const fs::path run = run_directory(options.output, cell);
   add({"--output", run.string()});
-  if (fs::exists(run / train::kRunConfig)) add({"--resume"});
+  if (has_begun(run)) add({"--resume"});
   return command;
 }
 
 std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::path& output) {
-  const fs::path file = result_file(output, cell);
+  const fs::path file = result_file(output, plan, cell);
   if (!fs::exists(file)) return std::nullopt;
   Result result;
   read_config(file, result);
   if (result.made_from != fingerprint(plan, cell)) return std::nullopt;
-  const std::string corpus = corpus_fingerprint(cell.config.data.prepared);
-  const bool known = !result.corpus.empty() && !corpus.empty();
-  if (known && result.corpus != corpus) return std::nullopt;
+  const std::string corpus = corpus_fingerprint(plan, cell.config.data.prepared);
+  // A study may be reported where its corpus is not.
+  if (!corpus.empty() && result.corpus != corpus) return std::nullopt;
   return result;
 }
 
@@ -94,7 +101,7 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
     const fs::path run = run_directory(options.output, cell);
     Work item{.cell = std::move(cell)};
     item.size = size_of(item.cell.config);
-    if (fs::exists(run / train::kRunConfig)) {
+    if (has_begun(run)) {
       different += difference(item.cell, run);
       item.action = Action::resume;
     }

@@ -9,12 +9,13 @@
 
 // What is left to be done of a study. DIR holds
 //
-//   runs/NAME/           a run directory, as `residual train` makes it
-//   results/NAME.toml    what was found: the cell is done
-//   results/NAME.*.txt   its translations of the test sets
-//   logs/NAME.log        what `residual train` said
+//   runs/NAME/                a run directory, as `residual train` makes it
+//   results/PLAN/NAME.toml    what was found: the cell is done
+//   results/PLAN/NAME.*.txt   its translations of the test sets
+//   logs/NAME.log             what `residual train` said
 //
-// and may be shared by plans: cells of the same name and configuration are then trained once.
+// and may be shared by plans: cells of the same name and configuration are then trained once, and
+// scored as each plan says.
 namespace residual::study {
 
 struct RunnerOptions {
@@ -34,7 +35,7 @@ struct Work {
 };
 
 fs::path run_directory(const fs::path& output, const Cell& cell);
-fs::path result_file(const fs::path& output, const Cell& cell);
+fs::path result_file(const fs::path& output, const Plan& plan, const Cell& cell);
 fs::path log_file(const fs::path& output, const Cell& cell);
 
 // What was found about a cell, unless that is not there or of another plan.

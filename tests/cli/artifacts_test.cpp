@@ -36,6 +36,18 @@ TEST(ImportFairseq, WantsLanguagesThatTheDictionaryDoesNotName) {
   EXPECT_THAT(result.error, HasSubstr("--source-language"));
 }
 
+TEST(ImportFairseq, WantsTheTargetLanguageOfAJoinedDictionary) {
+  const std::string import =
+      "residual import-fairseq '" RESIDUAL_TEST_DATA
+      "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt -o n";
+  const auto missed = test::run(kImport + import);
+  EXPECT_EQ(missed.exit_code, 2);
+  EXPECT_THAT(missed.error, HasSubstr("--target-language"));
+  const auto given = test::run(kImport + import + " --target-language en");
+  EXPECT_EQ(given.exit_code, 0) << given.error;
+  EXPECT_THAT(given.output, HasSubstr("from de to en"));
+}
+
 TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
   const auto result = test::run(
       kImport + "residual import-fairseq '" RESIDUAL_TEST_DATA

@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "data/prepared.h"
+#include "model/export.h"
 #include "support/temporary.h"
 #include "support/torch_models.h"
+#include "train/run_directory.h"
 #include "train/tiny.h"
 
 namespace residual::probe {
@@ -84,6 +86,80 @@ TEST(Subjects, OfAModelDirectoryHaveItsWeights) {
   subjects[0].load(loaded);
   expected.initialise(5);
   EXPECT_TRUE(loaded.values().equal(expected.values()));
+}
+
+TEST(Subjects, OfABundleHaveItsWeightsAndItsText) {
+  const test::TemporaryDirectory directory;
+  const auto model = model::Directory::open(write_model(directory / "letters"));
+  const fs::path bundle = directory / "letters.residual";
+  model::write_bundle(bundle, model.description(), model::stored_tensors(model).list, model);
+  std::ofstream(directory / "en") << "a b c\n";
+  const auto batch_of = [&](const fs::path& path) {
+    const ModelOptions options{
+        .subjects = {path}, .text = directory / "en", .translation = directory / "en"};
+    return make_batch(open_subjects(options)[0], options).batch;
+  };
+  EXPECT_TRUE(batch_of(bundle).source.equal(batch_of(directory / "letters").source));
+  const auto subjects = open_subjects({.subjects = {bundle}});
+  nn::Parameters loaded(subjects[0].config.model), expected(subjects[0].config.model);
+  subjects[0].load(loaded);
+  expected.initialise(5);
+  EXPECT_TRUE(loaded.values().equal(expected.values()));
+}
+
+TEST(Subjects, OfInt8AreRefusedUnlessAtInitialisation) {
+  const test::TemporaryDirectory directory;
+  const auto model = model::Directory::open(write_model(directory / "letters"));
+  const fs::path path = directory / "int8";
+  model::write_directory(path, model.description(), model::int8_tensors(model).list, model);
+  EXPECT_THAT([&] { open_subjects({.subjects = {path}}); },
+              ThrowsMessage<Error>(HasSubstr("int8: is int8; probe the model it was made from")));
+  EXPECT_TRUE(open_subjects({.subjects = {path}, .at_initialisation = true})[0].initial);
+}
+
+TEST(Subjects, OfTheConfiguredSchemeKeepItsOptions) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "dual.toml")
+      << "model.residual = { name = \"resi-dual\", eta = 0.05 }\n";
+  const auto subjects =
+      open_subjects({.subjects = {directory / "dual.toml"}, .schemes = {"resi-dual", "pre-ln"}});
+  EXPECT_EQ(subjects[0].config.model.residual.eta, 0.05);
+  EXPECT_EQ(subjects[1].config.model.residual.eta, 1);
+}
+
+TEST(Subjects, AreSetAfterTheirSchemeIsChosen) {
+  const ModelOptions dual{.schemes = {"resi-dual"}, .settings = {"model.residual.eta=0.25"}};
+  EXPECT_EQ(open_subjects(dual)[0].config.model.residual.eta, 0.25);
+  ModelOptions options = dual;
+  options.schemes.push_back("post-ln");
+  EXPECT_THAT([&] { open_subjects(options); },
+              ThrowsMessage<Error>(HasSubstr("belong to resi-dual")));
+  options.settings = {"model.residual.name=pre-ln"};
+  EXPECT_THAT([&] { open_subjects(options); }, ThrowsMessage<Error>(HasSubstr("NAME:VARIANT")));
+}
+
+TEST(Subjects, ThatStartFromAModelHaveItsWeightsAtInitialisation) {
+  const test::TemporaryDirectory directory;
+  const fs::path model = write_model(directory / "letters");
+  train::TrainConfig config;
+  config.model = model::Directory::open(model).description().model;
+  config.train.start_from = model.string();
+  fs::create_directories(directory / "run/checkpoints");
+  replace_file(directory / "run" / train::kRunConfig, to_toml(train::resolve(config)));
+  ModelOptions options{.subjects = {directory / "run"}, .at_initialisation = true};
+  const auto subject = open_subjects(options).at(0);
+  EXPECT_THAT(subject.origin, HasSubstr("at initialisation, from"));
+  EXPECT_FALSE(subject.initial);
+  nn::Parameters loaded(subject.config.model), expected(subject.config.model);
+  subject.load(loaded);
+  expected.initialise(5);
+  EXPECT_TRUE(loaded.values().equal(expected.values()));
+
+  options.layers = 5;
+  EXPECT_THAT([&] { open_subjects(options); },
+              ThrowsMessage<Error>(HasSubstr("model.decoder_layers is 3 there, 5 here")));
+  options.settings = {"train.start_from="};
+  EXPECT_TRUE(open_subjects(options).at(0).initial);
 }
 
 TEST(Subjects, ThatAreTrainedKeepTheirShape) {

@@ -60,7 +60,7 @@ residual -q study plan.toml -o cut || exit 9
 for name in pre-ln-e1d1-s1 resi-dual-e1d1-s1; do
   cmp whole/runs/$name/last/model.safetensors cut/runs/$name/last/model.safetensors
   cmp whole/runs/$name/metrics.jsonl cut/runs/$name/metrics.jsonl
-  cmp whole/results/$name.en-de.txt cut/results/$name.en-de.txt
+  cmp whole/results/plan/$name.en-de.txt cut/results/plan/$name.en-de.txt
 done
 residual study plan.toml -o cut --dry-run)sh");
   EXPECT_EQ(result.exit_code, 0) << result.error;

@@ -56,5 +56,20 @@ TEST(TestSets, AreScoredByTheCorpusOwnWordsIfThePlanSaysSo) {
   }
 }
 
+// Stored results carry it: were it another number after a key was added to recipes or plans, all
+// studies would be scored again.
+TEST(Fingerprint, IsOfWhatIsNotAsByDefault) {
+  Plan plan;
+  Cell cell{.name = "a", .scheme = 0, .depth = 0, .schedule = 0, .seed = 0};
+  cell.config.schedule.peak = 0.25;
+  plan.evaluate.tests = {{.name = "own", .length_penalty = 1}};
+  EXPECT_EQ(fingerprint(plan, cell), "fa4a54d403c739c5");
+  plan.evaluate.samples = 20;
+  cell.config.train.device = "cuda";
+  EXPECT_EQ(fingerprint(plan, cell), "fa4a54d403c739c5");
+  plan.evaluate.beam = 4;
+  EXPECT_NE(fingerprint(plan, cell), "fa4a54d403c739c5");
+}
+
 }  // namespace
 }  // namespace residual::study

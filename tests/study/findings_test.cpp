@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "study/plans.h"
 #include "study/report.h"
 #include "study/tables.h"
@@ -64,10 +65,21 @@ TEST(Summary, IsNotSignificantWhereSeedsContradictEachOther) {
 TEST(Summary, IsSignificantOverAllTestSetsOnly) {
   const TinyPlan tiny;
   Findings all = example(tiny);
-  for (auto& finding : all.cells) finding.p_value = 0.01;
+  for (auto& finding : all.cells) {
+    finding.p_value = 0.01;
+    finding.gain = 2;
+  }
   EXPECT_EQ(text_of(summarise(all, {1, 0, 0})), "32.00 ± 2.00*");
   EXPECT_EQ(text_of(summarise(all, {1, 0, 0}, "en-de")), "31.00 ± 2.00");
   EXPECT_EQ(text_of(summarise(all, {1, 0, 0}, kToEnglish)), "33.00 ± 2.00");
+}
+
+// Test sets may differ together and have the same mean.
+TEST(Summary, IsNotSignificantWithoutADifference) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  for (auto& finding : all.cells) finding.p_value = 0.01;
+  EXPECT_EQ(text_of(summarise(all, {1, 0, 0})), "32.00 ± 2.00");
 }
 
 TEST(Summary, SaysHowManySeedsFailed) {
@@ -124,6 +136,38 @@ TEST(Tables, HaveARowForEveryVariant) {
   EXPECT_EQ(table.rows.size(), find_table(2)->rows.size() + 1);
 }
 
+TEST(Tables, HaveAVariantInNoRowOfThePapers) {
+  const TinyPlan tiny;
+  const auto plan = tiny.load("depths = 6\ntables = 2\n",
+                              "[[schemes]]\nname = \"admin\"\nvariant = \"log\"\n"
+                              "[[schemes]]\nname = \"deepnorm\"\nvariant = \"paper\"\n");
+  const auto work = look(plan, {.output = tiny.output(), .program = "residual"});
+  Findings all{.plan = plan, .output = tiny.output()};
+  for (const auto& item : work) {
+    all.cells.push_back(
+        {.work = item, .result = Result{.converged = true, .scores = {{"dev", 30}}}});
+  }
+  const auto table = paper_table(*find_table(2), all);
+  EXPECT_EQ(table.rows.size(), find_table(2)->rows.size() + 1);
+  EXPECT_THAT(texts(table.rows.at(2)), ElementsAre("DeepNet", "35.34", "30.00", "35.39", "–"));
+  EXPECT_THAT(texts(table.rows.at(3)), ElementsAre("Admin", "35.50", "–", "35.67", "–"));
+  EXPECT_THAT(texts(table.rows.back()), ElementsAre("admin, log", "–", "30.00", "–", "–"));
+}
+
+TEST(Tables, SayOfRunsWhatIsLeftToDo) {
+  const TinyPlan tiny;
+  Findings all = example(tiny);
+  all.cells.resize(3);
+  for (auto& finding : all.cells) finding.result.reset();
+  all.cells[1].record.updates = all.cells[2].record.updates = 30;
+  all.cells[1].work.done = 0.5;
+  all.cells[2].work.done = 1;
+  const auto table = run_table(all);
+  EXPECT_EQ(table.rows.at(0).at(1).text, "not begun");
+  EXPECT_EQ(table.rows.at(1).at(1).text, "50 %");
+  EXPECT_EQ(table.rows.at(2).at(1).text, "trained, not scored");
+}
+
 // Of table 6, by row and column.
 std::string ours_of_wmt(const Findings& all, const std::string& method, const std::string& column) {
   const auto table = paper_table(*find_table(6), all);
@@ -168,10 +212,11 @@ TEST(Tables, SayFailOnlyOfTestSetsThatTheStudyHas) {
 // Post-LN, the baseline, and ResiDual with the same translations.
 void write_results(const Plan& plan, const TinyPlan& tiny, const std::vector<bool>& converged) {
   const auto work = look(plan, {.output = tiny.output(), .program = "residual"});
-  fs::create_directories(tiny.output() / "results");
+  fs::create_directories(tiny.output() / "results" / plan.name());
   for (size_t i = 0; i < work.size(); ++i) {
-    const fs::path file = result_file(tiny.output(), work[i].cell);
+    const fs::path file = result_file(tiny.output(), plan, work[i].cell);
     replace_file(file, to_toml(Result{.made_from = fingerprint(plan, work[i].cell),
+                                      .corpus = corpus_fingerprint(plan, tiny.task().prepared()),
                                       .converged = converged.at(i),
                                       .scores = {{"dev", 100}}}));
     replace_file(fs::path(file).replace_extension(".dev.txt"),
@@ -190,6 +235,17 @@ TEST(PValues, AreOfRunsThatConvergedAsTheirBaselineDid) {
   EXPECT_TRUE(p_value({true, true}));
   EXPECT_FALSE(p_value({false, true}));
   EXPECT_FALSE(p_value({true, false}));
+}
+
+TEST(PValues, NameTheTranslationThatDoesNotFitItsTestSet) {
+  const TinyPlan tiny;
+  const Plan plan = tiny.load("depths = 1\nbaseline = \"post-ln\"\n", test::kTwoSchemes);
+  write_results(plan, tiny, {true, true});
+  const auto work = look(plan, {.output = tiny.output(), .program = "residual"});
+  replace_file(tiny.output() / "results/plan/resi-dual-e1d1-s1.dev.txt", "a\nb\n");
+  EXPECT_THAT([&] { gather(plan, work, tiny.output()); },
+              testing::ThrowsMessage<Error>(HasSubstr(
+                  "resi-dual-e1d1-s1.dev.txt: has 2 lines, the reference of dev has 40")));
 }
 
 TEST(Tables, AverageColumnOfWmtIsTheMeanOfItsYears) {

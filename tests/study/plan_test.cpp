@@ -145,6 +145,17 @@ TEST(Plan, KeysCanBeOverruled) {
               testing::ThrowsMessage<Error>(HasSubstr("seeds: is empty")));
 }
 
+TEST(Plan, SettingsOfTheCommandLineFollowItsOwn) {
+  const TinyPlan tiny;
+  const fs::path file = tiny.write("depths = 1\nset = [\"schedule.peak=1e-3\"]\n", kTwoSchemes);
+  const auto plan = load_plan(file, [](Plan& p) {
+    overrule(p, {"set=[\"train.device=cuda\"]", "seeds=[3, 4]", "set=schedule.peak=2e-3"});
+  });
+  EXPECT_THAT(plan.seeds, ElementsAre(3, 4));
+  EXPECT_THAT(plan.settings,
+              ElementsAre("schedule.peak=1e-3", "train.device=cuda", "schedule.peak=2e-3"));
+}
+
 TEST(Plan, TestsHaveTheLengthPenaltyOfTheEvaluationUnlessTheyHaveTheirOwn) {
   const TinyPlan tiny;  // whose own test, dev, comes last
   const auto tests = tiny.load("depths = 1\nevaluate.length_penalty = 0.6\n",

@@ -34,6 +34,13 @@ class Studied : public testing::Test {
   }
   std::vector<Work> look() const { return study::look(plan_, options_); }
   int run() const { return study::run(plan_, look(), options_); }
+  // What a run of this configuration leaves that was interrupted.
+  void begin(const Cell& cell) const {
+    const fs::path run = run_directory(options_.output, cell);
+    fs::create_directories(run);
+    replace_file(run / train::kRunConfig, to_toml(train::resolve(cell.config)));
+    replace_file(run / train::kMetrics, "");
+  }
   std::string calls() const {
     return fs::exists(tiny_.path("calls")) ? read_file(tiny_.path("calls")) : "";
   }
@@ -74,6 +81,42 @@ TEST_F(Studied, ScoresAnewWhenTheEvaluationChanges) {
   EXPECT_EQ(look()[0].action, Action::nothing);
 }
 
+TEST_F(Studied, KeysThatDecideNothingLeaveItDone) {
+  trainer(kNonfinite);
+  run();
+  plan_.settings = {"log.every_updates=30", "checkpoint.keep_last=5", "train.recompute=true"};
+  EXPECT_EQ(look()[0].action, Action::nothing);
+  plan_.settings = {"schedule.peak=1e-3"};
+  EXPECT_NE(look()[0].action, Action::nothing);
+}
+
+TEST_F(Studied, ChangedTestTextsMakeItStale) {
+  trainer(kNonfinite);
+  run();
+  const fs::path reference = tiny_.task().path("dev.de");
+  const std::string before = read_file(reference);
+  replace_file(reference, "a\n" + before);
+  EXPECT_NE(look()[0].action, Action::nothing);
+  replace_file(reference, before);
+  EXPECT_EQ(look()[0].action, Action::nothing);
+  // Where they lie does not matter.
+  fs::rename(reference, tiny_.path("moved"));
+  plan_.evaluate.tests[0].reference = tiny_.path("moved").string();
+  EXPECT_EQ(look()[0].action, Action::nothing);
+}
+
+TEST_F(Studied, PlansThatShareADirectoryHaveResultsOfTheirOwn) {
+  trainer(kNonfinite);
+  run();
+  const Plan first = plan_;
+  plan_.file = tiny_.path("other.toml");
+  plan_.evaluate.beam = 2;
+  run();
+  EXPECT_EQ(look()[0].action, Action::nothing);
+  plan_ = first;
+  EXPECT_EQ(look()[0].action, Action::nothing);
+}
+
 TEST_F(Studied, AnotherCorpusOfTheSameNameMakesItStale) {
   trainer(kNonfinite);
   run();
@@ -85,15 +128,6 @@ TEST_F(Studied, AnotherCorpusOfTheSameNameMakesItStale) {
   manifest.files[0].checksum = "another";
   replace_file(file, to_toml(manifest));
   EXPECT_NE(look()[0].action, Action::nothing);
-
-  // Older versions did not note the corpus.
-  const fs::path done = result_file(options_.output, look()[0].cell);
-  Result result;
-  read_config(done, result);
-  EXPECT_NE(result.corpus, "");
-  result.corpus.clear();
-  replace_file(done, to_toml(result));
-  EXPECT_EQ(look()[0].action, Action::nothing);
   // A study may be reported where its corpus is not.
   fs::remove(file);
   EXPECT_EQ(look()[0].action, Action::nothing);
@@ -102,9 +136,7 @@ TEST_F(Studied, AnotherCorpusOfTheSameNameMakesItStale) {
 TEST_F(Studied, ResumesWhatWasInterrupted) {
   trainer("echo '{\"update\":30}' > \"$run/speed.jsonl\"; exit 143\n");
   EXPECT_EQ(run(), 1);
-  const Cell cell = look()[0].cell;
-  replace_file(run_directory(options_.output, cell) / train::kRunConfig,
-               to_toml(train::resolve(cell.config)));
+  begin(look()[0].cell);
   const auto work = look();
   EXPECT_EQ(work[0].action, Action::resume);
   EXPECT_EQ(work[0].done, 0.5);  // of 60 updates
@@ -118,8 +150,8 @@ TEST_F(Studied, SharesTheWorkWithAnotherProcess) {
   const auto work = look();
   run();
   const auto second = run_directory(options_.output, work[1].cell);
-  fs::remove(result_file(options_.output, work[1].cell));
-  replace_file(second / train::kRunConfig, to_toml(train::resolve(work[1].cell.config)));
+  fs::remove(result_file(options_.output, plan_, work[1].cell));
+  begin(work[1].cell);
   fs::remove(tiny_.path("calls"));
   EXPECT_EQ(study::run(plan_, work, options_), 0);
   EXPECT_EQ(std::ranges::count(calls(), '\n'), 1);
@@ -140,9 +172,7 @@ TEST_F(Studied, RefusesRunsOfAnotherConfiguration) {
   Cell cell = look()[0].cell;
   cell.config.schedule.peak = 0.25;
   cell.config.train.max_updates += 1;
-  const fs::path directory = run_directory(options_.output, cell);
-  fs::create_directories(directory);
-  replace_file(directory / train::kRunConfig, to_toml(train::resolve(cell.config)));
+  begin(cell);
   try {
     look();
     FAIL() << "taken for the same";
@@ -150,6 +180,21 @@ TEST_F(Studied, RefusesRunsOfAnotherConfiguration) {
     EXPECT_THAT(error.what(), HasSubstr("schedule.peak: was 0.25, now 0.005"));
     EXPECT_THAT(error.what(), HasSubstr("train.max_updates: was 61, now 60"));
   }
+}
+
+// It was refused, or killed before it did anything.
+TEST_F(Studied, ARunThatHasOnlyAConfigurationIsNotInTheWay) {
+  trainer(kNonfinite);
+  Cell cell = look()[0].cell;
+  cell.config.schedule.peak = 0.25;
+  begin(cell);
+  const fs::path run = run_directory(options_.output, cell);
+  fs::remove(run / train::kMetrics);
+  fs::create_directories(run / train::kCheckpoints);
+  EXPECT_EQ(look()[0].action, Action::start);
+  EXPECT_NE(look()[0].command.back(), "--resume");
+  replace_file(run / train::kCheckpoints / "000000001.safetensors", "");
+  EXPECT_THAT([&] { look(); }, testing::ThrowsMessage<Error>(HasSubstr("schedule.peak: was 0.25")));
 }
 
 TEST_F(Studied, RunsSideBySide) {
