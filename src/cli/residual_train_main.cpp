@@ -26,11 +26,7 @@
 namespace residual::cli {
 namespace {
 
-fs::path output_of(const TrainCommand& command) {
-  return command.output.empty() ? fs::path("runs") / command.recipe.stem() : command.output;
-}
-
-// Before there is a run directory; and the missing GPU first, which no other setting mends.
+// Of a new run; and the missing GPU first, which no other setting mends.
 void check_settings(const train::TrainConfig& config) {
   if (config.train.device.starts_with("cuda")) train::device_of(config.train.device);
   train::check(config);
@@ -44,19 +40,6 @@ void check_processes(const train::TrainConfig& config, int processes) {
   require(config.train.workers >= processes,
           "train.workers: {} processes need as many workers at least, and the run has {}",
           processes, config.train.workers);
-}
-
-// --resume takes the run's own recipe if none is given, and --set on top of it.
-train::RunDirectory resume(const TrainCommand& command) {
-  const fs::path output = output_of(command);
-  const bool changed =
-      !command.recipe.empty() || !command.settings.empty() || !command.data.empty();
-  if (!changed || !fs::exists(output / train::kRunConfig)) {
-    return train::RunDirectory::resume(output, nullptr);
-  }
-  const train::TrainConfig config = read_recipe(command);
-  check_settings(config);
-  return train::RunDirectory::resume(output, &config);
 }
 
 train::RunDirectory start(const TrainCommand& command, int processes) {
@@ -89,24 +72,23 @@ void follow(const TrainCommand& command, const train::Peers& peers,
 
 void lead(const TrainCommand& command, const train::Peers& peers,
           const train::StopSignals& signals) {
-  train::RunDirectory run = command.resume ? resume(command) : start(command, peers.size());
+  train::RunDirectory run = command.resume ? open_run(command) : start(command, peers.size());
   require_corpus(command, run.config());
   check_processes(run.config(), peers.size());
   std::string text = to_toml(run.config());
   peers.spread(text);
-  train::Trainer trainer(run, FileSystem::real(), peers);
   std::optional<probe::LiveProbe> live;
-  if (command.probe_every > 0) {
-    live.emplace(run.config(), command.probe_every);
-    trainer.observe(*live);
-  }
+  if (command.probe_every > 0) live.emplace(run.config(), command.probe_every);
+  train::Trainer trainer(run, FileSystem::real(), peers);
+  if (live) trainer.observe(*live);
   run_to_the_end(trainer, signals);
 }
 
 // What the others need not be kept waiting for.
 void check_before_meeting(const TrainCommand& command) {
-  const train::TrainConfig config = read_recipe(command);
-  check_settings(config);
+  const train::TrainConfig config =
+      command.resume ? open_run(command).config() : read_recipe(command);
+  if (!command.resume) check_settings(config);
   require_corpus(command, config);
   const train::Corpora corpora(config);
 }

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/process.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/recipe.h"
 #include "data/recipe.h"
 #include "model/parameters.h"
+#include "train/checkpoint.h"
 #include "train/config.h"
 #include "train/corpora.h"
 #include "train/memory.h"
@@ -24,13 +26,25 @@
 namespace residual::cli {
 namespace {
 
-// What a run of this recipe would be, found out without starting it.
-void print_check(const train::TrainConfig& given, int processes) {
-  train::check(given);
+// Of a run that is resumed: whether it has a checkpoint to go on from, and of these corpora.
+bool goes_on(const fs::path& run, const train::TrainConfig& config, const train::Corpora& corpora) {
+  const auto checkpoint = train::CheckpointStore(run / train::kCheckpoints, config.model).newest();
+  if (checkpoint) corpora.require_those_of(checkpoint->state, run);
+  return checkpoint.has_value();
+}
+
+// What the run would be, found out without starting it.
+void print_check(const TrainCommand& command) {
+  const train::TrainConfig given =
+      command.resume ? open_run(command).config() : read_recipe(command);
+  require_corpus(command, given);
+  if (!command.resume) train::check(given);
+  const int processes = command.distributed ? train::place_from_environment().size : 1;
   const train::Corpora corpora(given);
   const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given), processes);
   if (config.validate.wants_bleu()) corpora.require_dev_text();
-  if (!config.train.start_from.empty()) train::start_values(config, corpora);
+  const bool has_begun = command.resume && goes_on(output_of(command), config, corpora);
+  if (!has_begun && !config.train.start_from.empty()) train::start_values(config, corpora);
   data::Batcher batcher = corpora.batcher(config);
   const int64_t batches = batcher.batches_in_epoch(1);
   const int64_t updates =
@@ -45,6 +59,8 @@ void print_check(const train::TrainConfig& given, int processes) {
     fmt::print("device:  {}, not checked: training itself finds out whether it is there\n",
                config.train.device);
   }
+  const std::string doubt = train::doubt_about(config);
+  if (!has_begun && !doubt.empty()) log::warn("{}", doubt);
   train::require_memory(config, train::available_memory(), processes);
 }
 
@@ -64,18 +80,8 @@ void check_usage(const TrainCommand& command) {
 void run(const TrainCommand& command, const std::function<void(const TrainCommand&)>& train) {
   check_usage(command);
   if (!command.explain && !command.check) return train(command);
-  const train::TrainConfig config = read_recipe(command);
-  if (command.explain) {
-    fmt::print("{}", explain_config(config));
-  } else {
-    require_corpus(command, config);
-    if (command.resume) {
-      train::TrainConfig before;
-      read_config(fs::path(command.output) / train::kRunConfig, before);
-      train::require_same_run(command.output, before, config);
-    }
-    print_check(config, command.distributed ? train::place_from_environment().size : 1);
-  }
+  if (!command.explain) return print_check(command);
+  fmt::print("{}", explain_config(read_recipe(command)));
 }
 
 void add_recipe_options(CLI::App& command, TrainCommand& options) {
@@ -135,11 +141,14 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
                   "the run's directory (default: runs/ and the recipe's name)")
       ->type_name("DIR")
       ->group(group);
-  command
-      .add_flag("--resume", options.resume,
-                "continue the run from its newest checkpoint; needs no recipe")
+  CLI::Option* const resume =
+      command
+          .add_flag("--resume", options.resume,
+                    "continue the run from its newest checkpoint; needs no recipe")
+          ->group(group);
+  command.add_flag("--force", options.force, "start over a run that is there")
+      ->excludes(resume)
       ->group(group);
-  command.add_flag("--force", options.force, "start over a run that is there")->group(group);
   command
       .add_flag("--distributed", options.distributed,
                 "one of several processes, each on its machine, that train one model; torchrun, "
@@ -165,6 +174,21 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
 }
 
 }  // namespace
+
+fs::path output_of(const TrainCommand& command) {
+  return command.output.empty() ? fs::path("runs") / command.recipe.stem() : command.output;
+}
+
+train::RunDirectory open_run(const TrainCommand& command) {
+  const fs::path output = output_of(command);
+  const bool changed =
+      !command.recipe.empty() || !command.settings.empty() || !command.data.empty();
+  if (!changed || !fs::exists(output / train::kRunConfig)) {
+    return train::RunDirectory::resume(output, nullptr);
+  }
+  const train::TrainConfig config = read_recipe(command);
+  return train::RunDirectory::resume(output, &config);
+}
 
 train::TrainConfig read_recipe(const TrainCommand& command) {
   train::TrainConfig config;

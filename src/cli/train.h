@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "train/config.h"
+#include "train/run_directory.h"
 
 namespace residual::cli {
 
@@ -22,9 +23,15 @@ struct TrainCommand {
   bool check = false;
 };
 
+// --output, or what stands for it.
+fs::path output_of(const TrainCommand& command);
+
 // The recipe file, or that of the run to resume, then --data, then --set: each overrules what came
 // before.
 train::TrainConfig read_recipe(const TrainCommand& command);
+
+// The run of --resume, which takes its own recipe if none is given, and --set on top of it.
+train::RunDirectory open_run(const TrainCommand& command);
 
 // Of a run that is resumed: says how to give the corpus if its path was relative to a directory
 // that this is not.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <thread>
@@ -21,6 +22,7 @@ class Background {
         work();
       } catch (...) {
         error_ = std::current_exception();
+        has_failed_ = true;
       }
     });
   }
@@ -28,12 +30,17 @@ class Background {
   // Until nothing is under way.
   void wait() {
     if (thread_.joinable()) thread_.join();
+    has_failed_ = false;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
+
+  // Whether the next call will throw; may turn true at any time while something is under way.
+  bool has_failed() const { return has_failed_; }
 
  private:
   std::thread thread_;
   std::exception_ptr error_;
+  std::atomic<bool> has_failed_ = false;
 };
 
 }  // namespace residual::train

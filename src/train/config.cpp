@@ -158,6 +158,40 @@ void fields(ConfigVisitor& visit, TrainConfig& c) {
   visit.table("log", c.log, "what is written down");
 }
 
+namespace {
+
+bool has_end(const ScheduleConfig& s) {
+  return s.kind == ScheduleKind::linear || s.kind == ScheduleKind::cosine;
+}
+
+bool has_warmup(const ScheduleConfig& s) { return s.kind != ScheduleKind::t_fixup && s.warmup > 0; }
+
+void check(const ScheduleConfig& s, int64_t max_updates) {
+  require(s.peak > 0, "schedule.peak: must be greater than 0");
+  require(s.kind != ScheduleKind::inverse_sqrt || s.warmup > 0,
+          "schedule.warmup: inverse-sqrt divides by it, so it cannot be 0; for no warm-up set "
+          "schedule.warmup_init = {} (the peak): constant for schedule.warmup updates, then "
+          "decaying",
+          s.peak);
+  require(s.kind != ScheduleKind::t_fixup || s.warmup > 0,
+          "schedule.warmup: t-fixup's offset T0 cannot be 0; its paper has 4000");
+  require(
+      !has_warmup(s) || s.warmup_init <= s.peak,
+      "schedule.warmup_init: {} is more than schedule.peak = {}, which the warm-up leads up to; "
+      "lower it, to the peak itself for no warm-up",
+      s.warmup_init, s.peak);
+  require(!has_end(s) || s.end <= s.peak,
+          "schedule.end: {} is more than schedule.peak = {}, from which the learning rate falls",
+          s.end, s.peak);
+  const int64_t total = s.total > 0 ? s.total : max_updates;
+  require(!has_end(s) || total > s.warmup,
+          "schedule.total: {} updates are not more than the {} of the warm-up (0 stands for "
+          "train.max_updates)",
+          total, s.warmup);
+}
+
+}  // namespace
+
 void check(const TrainConfig& c) {
   model::Config architecture = c.model;
   if (architecture.source_vocabulary == 0) architecture.target_vocabulary = 0;
@@ -168,21 +202,7 @@ void check(const TrainConfig& c) {
           "--data");
   require(c.train.max_updates > 0 || c.train.max_epochs > 0,
           "train.max_updates and train.max_epochs are both 0: the run would never end");
-  const ScheduleConfig& s = c.schedule;
-  require(s.peak > 0, "schedule.peak: must be greater than 0");
-  require(s.kind != ScheduleKind::inverse_sqrt || s.warmup > 0,
-          "schedule.warmup: inverse-sqrt divides by it, so it cannot be 0; for no warm-up set "
-          "schedule.warmup_init = {} (the peak): constant for schedule.warmup updates, then "
-          "decaying",
-          s.peak);
-  require(s.kind != ScheduleKind::t_fixup || s.warmup > 0,
-          "schedule.warmup: t-fixup's offset T0 cannot be 0; its paper has 4000");
-  const bool ends = s.kind == ScheduleKind::linear || s.kind == ScheduleKind::cosine;
-  const int64_t total = s.total > 0 ? s.total : c.train.max_updates;
-  require(!ends || total > s.warmup,
-          "schedule.total: {} updates are not more than the {} of the warm-up (0 stands for "
-          "train.max_updates)",
-          total, s.warmup);
+  check(c.schedule, c.train.max_updates);
   const bool cpu = c.train.device == "cpu";
   require(cpu || c.train.device.starts_with("cuda"),
           "train.device: expected cpu, cuda or cuda:N, got \"{}\"", c.train.device);
@@ -195,6 +215,10 @@ void check(const TrainConfig& c) {
           "batch.annealing_epochs: is 0, so batch.temperature = {} would never be used; set it, or "
           "batch.temperature = {} alone",
           b.temperature, b.last_temperature);
+  require(b.annealing_epochs == 0 || b.last_temperature > 0,
+          "batch.last_temperature: is 0, so batch.temperature would not move in the {} epochs of "
+          "batch.annealing_epochs; set it",
+          b.annealing_epochs);
   const bool translates = c.model.kind == model::Kind::translation;
   require(translates || !c.validate.wants_bleu(),
           "validate.metric, validate.bleu: BLEU needs a translation model");
@@ -204,6 +228,16 @@ void check(const TrainConfig& c) {
       c.batch.max_source <= c.model.max_positions && c.batch.max_target <= c.model.max_positions,
       "batch.max_source {} and batch.max_target {} must not exceed model.max_positions {}",
       c.batch.max_source, c.batch.max_target, c.model.max_positions);
+}
+
+std::string doubt_about(const TrainConfig& c) {
+  const ScheduleConfig& s = c.schedule;
+  const bool is_short = c.train.max_updates > 0 && s.warmup >= c.train.max_updates;
+  if (!is_short || !has_warmup(s) || s.warmup_init == s.peak) return "";
+  return fmt::format(
+      "schedule.warmup: its {} updates are not fewer than train.max_updates = {}; the learning "
+      "rate will not reach its peak",
+      s.warmup, c.train.max_updates);
 }
 
 TrainConfig resolve(TrainConfig c, int processes) {
@@ -265,11 +299,13 @@ std::vector<Difference> differences(const TrainConfig& before, TrainConfig now, 
     now.model.source_vocabulary = before.model.source_vocabulary;
   if (now.model.target_vocabulary == 0)
     now.model.target_vocabulary = before.model.target_vocabulary;
+  const bool ends = has_end(now.schedule);  // others have no use for a total
   const auto old_values = flatten(before);
   std::vector<Difference> found;
   for (const auto& [key, value] : flatten(resolve(std::move(now)))) {
     const std::string& old_value = old_values.at(key);
     if (value == old_value || !decides_the_result(key)) continue;
+    if (key == "schedule.total" && !ends) continue;
     if (same_length || !decides_the_length(key)) found.push_back({key, old_value, value});
   }
   return found;

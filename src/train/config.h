@@ -137,6 +137,9 @@ void fields(ConfigVisitor& visit, TrainConfig& config);
 // Fails, naming the keys, unless they make sense together. Looks at no file.
 void check(const TrainConfig& config);
 
+// What is allowed but hardly meant; "" if there is nothing.
+std::string doubt_about(const TrainConfig& config);
+
 // The configuration with what is left to be chosen filled in: workers (all cores of so many
 // machines like this), the end of the schedule, the last temperature, the scheme's variant. Sizes
 // of vocabularies come from the corpus.

@@ -162,15 +162,27 @@ std::string Corpora::lines_of(const data::Batch& batch, size_t most) const {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-std::string Corpora::fingerprint() const {
+std::string Corpora::fingerprint(const std::vector<Entry>& entries) {
   Checksum sum;
-  for (const auto& entry : train_) {
+  for (const auto& entry : entries) {
     // With the checksums of all that the file holds.
     const auto& footer = entry.corpus->footer();
     sum.add({reinterpret_cast<const char*>(&footer), sizeof(footer)});
     sum.add(entry.prepared.source_tag + "\n");
   }
   return to_hex(sum.value());
+}
+
+void Corpora::require_those_of(const State& state, const fs::path& path) const {
+  // Checkpoints of older versions do not name their corpora.
+  require(state.corpus.empty() || state.corpus == fingerprint(),
+          "{}: is not the corpus that {} was trained on; go on with that, or start a new run with "
+          "another --output",
+          directory_.string(), path.string());
+  require(state.dev_corpus.empty() || state.dev_corpus == dev_fingerprint(),
+          "{}: has not the dev corpus that {} was validated on; go on with that, or start a new "
+          "run with another --output",
+          directory_.string(), path.string());
 }
 
 model::Description Corpora::description(const TrainConfig& config) const {

@@ -9,6 +9,7 @@
 #include "data/prepared.h"
 #include "model/directory.h"
 #include "train/config.h"
+#include "train/state.h"
 
 namespace residual::train {
 
@@ -36,8 +37,12 @@ class Corpora {
   // For the model directory: languages, tags, vocabularies.
   model::Description description(const TrainConfig& config) const;
   const fs::path& directory() const { return directory_; }
-  // A checksum of the training corpora, their languages, tags and vocabularies.
-  std::string fingerprint() const;
+  // Checksums of the training and of the dev corpora, their languages, tags and vocabularies.
+  std::string fingerprint() const { return fingerprint(train_); }
+  std::string dev_fingerprint() const { return fingerprint(dev_); }
+  // An Error if they are not those of the run at `path`, by the state of its checkpoint: going on
+  // would make another run of it.
+  void require_those_of(const State& state, const fs::path& path) const;
 
  private:
   struct Entry {
@@ -47,6 +52,7 @@ class Corpora {
   };
   std::vector<Entry> open(const std::string& split) const;
   void check_ids(const Entry& entry, const TrainConfig& config) const;
+  static std::string fingerprint(const std::vector<Entry>& entries);
 
   fs::path directory_;
   data::Manifest manifest_;

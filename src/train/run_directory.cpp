@@ -18,6 +18,7 @@
 #include "base/parallel.h"
 #include "base/version.h"
 #include "model/directory.h"
+#include "train/checkpoint.h"
 #include "train/validation.h"
 
 namespace residual::train {
@@ -102,26 +103,64 @@ int lock(const fs::path& path) {
 constexpr const char* kNames[] = {kRunConfig, "best",        "last",   kEnvironment,
                                   kMetrics,   "speed.jsonl", "log.txt"};
 
-// All that a run writes; whatever else lies there is the user's and stays.
+bool is_written_by_run(const std::string& name) {
+  const std::string bundle = "nonfinite-";
+  return std::ranges::find(kNames, name) != std::end(kNames) ||
+         name.starts_with("events.out.tfevents.") ||
+         (name.starts_with(bundle) &&
+          name.find_first_not_of("0123456789", bundle.size()) == std::string::npos);
+}
+
+// All that a run writes but for its configuration, which is replaced; whatever else lies there is
+// the user's and stays.
 void remove_run(const fs::path& path) {
-  fs::remove_all(path / kCheckpoints);
-  for (const char* name : kNames) fs::remove_all(path / name);
-  for (const auto& item : fs::directory_iterator(path)) {
-    const std::string name = item.path().filename();
-    if (name.starts_with("events.out.tfevents.") || name.starts_with("nonfinite-")) {
-      fs::remove_all(item.path());
+  const fs::path checkpoints = path / kCheckpoints;
+  for (const auto& [update, file] : CheckpointStore(checkpoints, {}).list()) fs::remove(file);
+  const auto remove_if = [](const fs::path& directory, const auto& condition) {
+    if (!fs::is_directory(directory)) return;
+    const std::vector<fs::path> all(fs::directory_iterator(directory), {});
+    for (const auto& item : all) {
+      if (condition(item.filename().string())) fs::remove_all(item);
     }
+  };
+  remove_if(checkpoints, [](const std::string& name) {  // of a process that was killed
+    return name.find(".safetensors.partial-") != std::string::npos;
+  });
+  remove_if(path,
+            [](const std::string& name) { return name != kRunConfig && is_written_by_run(name); });
+}
+
+// Whether what lies there was written by a run.
+bool holds_run(const fs::path& path) {
+  if (!fs::is_directory(path / kCheckpoints) && !fs::exists(path / kMetrics)) return false;
+  try {
+    TrainConfig config;
+    read_config(path / kRunConfig, config);
+    return true;
+  } catch (const Error&) {
+    return false;
   }
 }
 
-// Fails if a run would write over what no run wrote: a model directory, a recipe.
+// Fails if a run would write over what no run wrote: a model directory, a recipe, others'
+// checkpoints.
 void require_no_strangers(const fs::path& path) {
-  for (const char* name : kNames) {
-    require(!fs::exists(path / name),
+  const auto require_none = [&](bool is_there, const char* name) {
+    require(!is_there,
             "{}: has a {} that is not a run's, and a run would write over it; give another "
             "--output",
             path.string(), name);
-  }
+  };
+  for (const char* name : kNames) require_none(fs::exists(path / name), name);
+  const fs::path checkpoints = path / kCheckpoints;
+  require_none(fs::exists(checkpoints) && !fs::is_empty(checkpoints), kCheckpoints);
+}
+
+// Whether it is the directory or lies in it.
+bool lies_in(const fs::path& path, const fs::path& directory) {
+  const fs::path inside =
+      fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(directory));
+  return !inside.empty() && *inside.begin() != "..";
 }
 
 // A run that has written models, but no checkpoint, was killed while it wrote the first one; or
@@ -168,6 +207,7 @@ RunDirectory::RunDirectory(fs::path path, int lock) : path_(std::move(path)), lo
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)),
       config_(std::move(other.config_)),
+      is_new_(other.is_new_),
       has_changed_(other.has_changed_),
       lock_(std::exchange(other.lock_, -1)) {}
 
@@ -175,28 +215,28 @@ RunDirectory::~RunDirectory() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force,
-                                  FileSystem& system) {
+RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force) {
   require_writable(path);
   require(!fs::exists(path / "prepared.toml"),
           "{}: holds a prepared corpus, with which a run would be lost; give another --output",
           path.string());
+  const bool used = holds_run(path);
+  if (!used) require_no_strangers(path);
   fs::create_directories(path);
-  const bool used = fs::exists(path / kRunConfig);
-  const bool kept = fs::is_directory(path / kCheckpoints);
-  // One that was refused for its corpus or its size has not begun, and is not in the way.
-  const bool begun =
-      (kept && !fs::is_empty(path / kCheckpoints)) || (used && fs::exists(path / kMetrics));
-  if (!begun && !(used && kept)) require_no_strangers(path);
   RunDirectory run(path, lock(path));
+  // One that has no more than its configuration is not in the way.
+  const bool begun = used && (fs::exists(path / kMetrics) || !fs::is_empty(path / kCheckpoints));
   require(!begun || force,
           "{}: holds a run already; continue it with --resume, give another --output, or start it "
           "over with --force",
           path.string());
-  if (begun) remove_run(path);
+  const std::string& start = config.train.start_from;
+  require(!begun || start.empty() || !lies_in(start, path),
+          "train.start_from: {} lies in {}, which --force starts over; copy the model, or give "
+          "another --output",
+          start, path.string());
   run.config_ = config;
-  fs::create_directories(path / kCheckpoints);
-  replace_file(path / kRunConfig, to_toml(config), system);
+  run.is_new_ = run.has_changed_ = true;
   return run;
 }
 
@@ -206,7 +246,6 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   RunDirectory run(path, lock(path));
   read_config(path / kRunConfig, run.config_);
   require_checkpoints(path, run.config_);
-  fs::create_directories(path / kCheckpoints);
   if (given == nullptr) return run;
   require_same_run(path, run.config_, *given);
   const TrainConfig before = std::exchange(run.config_, *given);
@@ -214,13 +253,16 @@ RunDirectory RunDirectory::resume(const fs::path& path, const TrainConfig* given
   run.config_.train.workers = before.train.workers;
   run.config_.schedule.total = before.schedule.total;
   run.config_.batch.last_temperature = before.batch.last_temperature;
+  check(run.config_);
   run.has_changed_ = true;
   return run;
 }
 
 void RunDirectory::begin(const std::string& libraries, int processes, FileSystem& system) {
+  if (is_new_ && holds_run(path_)) remove_run(path_);
+  fs::create_directories(path_ / kCheckpoints);
   if (has_changed_) replace_file(path_ / kRunConfig, to_toml(config_), system);
-  has_changed_ = false;
+  is_new_ = has_changed_ = false;
   Environment environment;
   const fs::path file = path_ / kEnvironment;
   try {

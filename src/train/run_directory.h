@@ -17,19 +17,20 @@ void require_same_run(const fs::path& path, const TrainConfig& before, const Tra
 
 class RunDirectory {
  public:
-  // A new run. A directory that holds one already is refused, or, with `force`, emptied of it; one
-  // that holds what a run would write over is refused always.
-  static RunDirectory create(const fs::path& path, const TrainConfig& config, bool force,
-                             FileSystem& system = FileSystem::real());
+  // A new run. A directory that holds one already is refused, unless `force`; one that holds what a
+  // run would write over is refused always. Nothing is written or removed before begin().
+  static RunDirectory create(const fs::path& path, const TrainConfig& config, bool force);
   // A run to be continued, with another configuration of the same run; nullptr: as it was. One
   // whose checkpoints were removed is refused.
   static RunDirectory resume(const fs::path& path, const TrainConfig* given);
 
   const fs::path& path() const { return path_; }
   const TrainConfig& config() const { return config_; }  // resolved
+  bool is_new() const { return is_new_; }  // and has not begun: what lies there is not its own
 
-  // When the run has been found to be able to go on: writes a configuration that was changed, and
-  // adds a [[sessions]] table to environment.toml: version, commit, machine, libraries.
+  // When the run has been found to be able to go on: removes the one that it starts over, writes a
+  // configuration that is new or was changed, and adds a [[sessions]] table to environment.toml:
+  // version, commit, machine, libraries.
   void begin(const std::string& libraries, int processes = 1,
              FileSystem& system = FileSystem::real());
 
@@ -41,6 +42,7 @@ class RunDirectory {
 
   fs::path path_;
   TrainConfig config_;
+  bool is_new_ = false;
   bool has_changed_ = false;  // the configuration, since it was read
   int lock_;                  // held while the process lives: no two work on one run
 };

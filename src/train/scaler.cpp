@@ -1,7 +1,5 @@
 #include "train/scaler.h"
 
-#include "base/error.h"
-
 namespace residual::train {
 
 LossScaler::LossScaler(const LossScaleConfig& config, Precision precision)
@@ -20,14 +18,10 @@ void LossScaler::succeeded() {
   good_ = 0;
 }
 
-void LossScaler::overflowed() {
+bool LossScaler::overflowed() {
   scale_ /= 2;
   good_ = 0;
-  require(scale_ >= config_.minimum,
-          "gradients overflow even with the loss scaled by {} (loss_scale.minimum is {}): the loss "
-          "is growing without bound; lower schedule.peak, set optimizer.clip_norm, or train in "
-          "bf16 or fp32",
-          scale_, config_.minimum);
+  return scale_ >= config_.minimum;
 }
 
 }  // namespace residual::train

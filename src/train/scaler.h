@@ -20,8 +20,8 @@ class LossScaler {
   bool active() const { return active_; }
 
   void succeeded();
-  // An Error when the factor falls below the minimum: the loss itself must be at fault.
-  void overflowed();
+  // False when the factor has fallen below the minimum: the loss itself must be at fault.
+  bool overflowed();
 
  private:
   LossScaleConfig config_;

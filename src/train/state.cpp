@@ -29,6 +29,7 @@ void fields(ConfigVisitor& visit, BestValidation& b) {
 
 void fields(ConfigVisitor& visit, State& s) {
   visit("corpus", s.corpus, "checksum of what is trained on");
+  visit("dev_corpus", s.dev_corpus, "checksum of what is validated on");
   visit("update", s.update, "completed updates");
   visit("epoch", s.position.epoch, "of the next batch");
   visit("batch", s.position.batch, "its number in the epoch, from 0");

@@ -30,6 +30,7 @@ struct BestValidation {
 // the number of updates: nothing in it tells whether the run was ever interrupted.
 struct State {
   std::string corpus;            // fingerprint of what is trained on
+  std::string dev_corpus;        // and of what is validated on
   int64_t update = 0;            // completed ones
   data::BatchPosition position;  // of the next batch
   Sums sums;

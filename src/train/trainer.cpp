@@ -3,14 +3,12 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -27,6 +25,7 @@ namespace {
 
 constexpr int64_t kMostSkipped = 100;  // in a row: the run is lost, not unlucky
 constexpr size_t kLinesShown = 20;
+constexpr const char* kTamer = "a lower schedule.peak or an optimizer.clip_norm";
 
 double now() {
   using Clock = std::chrono::steady_clock;
@@ -45,24 +44,6 @@ bool is_memory_error(const std::string& what) {
       "out of memory; free some and go on with --resume, or start a new run with batch.pass_tokens "
       "below {}. Estimated need: {}",
       config.batch.pass_tokens, describe(estimate_memory(config, processes)));
-}
-
-// Where the processes of a run stand, and what tells one that has gone astray.
-struct Standing {
-  int64_t signal, update;
-  double gradient_norm;
-};
-
-uint64_t checksum_of(const Corpora& corpora, const std::vector<data::Batch>& dev) {
-  Checksum sum;
-  sum.add(corpora.fingerprint());
-  for (const auto& batch : dev) {
-    for (const auto* ids :
-         {&batch.source, &batch.source_offsets, &batch.target, &batch.target_offsets}) {
-      sum.add({reinterpret_cast<const char*>(ids->data()), ids->size() * sizeof(int32_t)});
-    }
-  }
-  return sum.value();
 }
 
 }  // namespace
@@ -100,28 +81,34 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
 void Trainer::open_run(data::Batcher& batcher) {
   if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
   store_.emplace(run_->path() / kCheckpoints, config_.model, system_);
-  const auto checkpoint = store_->newest();
-  check_continuation(checkpoint ? &checkpoint->state : nullptr);
+  const auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
   if (checkpoint) {
+    corpora_.require_those_of(checkpoint->state, run_->path());
     state_ = checkpoint->state;
     learner_->restore(*checkpoint);
+  } else {
+    begin(batcher);
   }
   state_.corpus = corpora_.fingerprint();
+  state_.dev_corpus = corpora_.dev_fingerprint();
+  // Last: up to here a run that is started over is as it was.
+  run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
   log_ =
       RunLog(run_->path(), config_.log.tensorboard, state_.update, state_.metrics_bytes, system_);
-  run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
   const std::string processes =
       peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
   if (checkpoint) {
     log_.say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
     return;
   }
-  begin(batcher);
+  const std::string& start = config_.train.start_from;
+  if (!start.empty()) log_.say(fmt::format("starts from the parameters of {}", start));
   log_.say(fmt::format("{} model with {} parameters; {} worker{}{}; {}",
                        config_.model.residual.name,
                        format_count(model::parameter_count(config_.model)), config_.train.workers,
                        config_.train.workers == 1 ? "" : "s", processes,
                        describe(estimate_memory(config_, peers_.size()))));
+  if (const std::string doubt = doubt_about(config_); !doubt.empty()) log_.say(doubt);
 }
 
 // First values: another model's, or those of the scheme.
@@ -133,44 +120,21 @@ void Trainer::begin(data::Batcher& batcher) {
   start.values = start_values(config_, corpora_);
   if (!start.average.empty()) start.average = start.values;
   learner_->restore(start);
-  log_.say(fmt::format("starts from the parameters of {}", config_.train.start_from));
-}
-
-// Before anything is written: all processes are there, and have the same text.
-void Trainer::check_alike() const {
-  std::vector<uint64_t> all(static_cast<size_t>(peers_.size()));
-  all[static_cast<size_t>(peers_.rank())] = checksum_of(corpora_, dev_);
-  peers_.complete(std::span(all));
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    require(all[rank] == all[0],
-            "{}: the training or dev corpus of process {} is not that of process 0; copy it to "
-            "that machine, or give its --data there",
-            corpora_.directory().string(), rank);
-  }
-}
-
-// All processes begin where the first one does.
-void Trainer::spread_start() {
-  std::string state = to_toml(state_);
-  Checkpoint start = learner_->checkpoint();
-  peers_.spread(state);
-  for (auto* values : {&start.values, &start.m, &start.v, &start.average}) peers_.spread(*values);
-  if (peers_.leads()) return;
-  read_toml(state, "the state of process 0", [&](ConfigVisitor& v) { fields(v, state_); });
-  learner_->restore(start);
-}
-
-// Fails where going on would make another run of it.
-void Trainer::check_continuation(const State* before) const {
-  // Checkpoints of older versions do not name their corpus.
-  if (before == nullptr || before->corpus.empty()) return;
-  require(before->corpus == corpora_.fingerprint(),
-          "{}: is not the corpus that {} was trained on; go on with that, or start a new run with "
-          "another --output",
-          corpora_.directory().string(), run_->path().string());
 }
 
 End Trainer::run(const StopSignals& signals) {
+  try {
+    return run_explained(signals);
+  } catch (const std::exception& error) {
+    try {
+      log_.note(error.what());
+    } catch (const Error&) {  // a full disk; what is thrown is said all the same
+    }
+    throw;
+  }
+}
+
+End Trainer::run_explained(const StopSignals& signals) {
   try {
     return run_loop(signals);
   } catch (const std::bad_alloc&) {
@@ -184,36 +148,6 @@ End Trainer::run(const StopSignals& signals) {
   }
 }
 
-// All processes must stand at the same place. Gives the signal that one of them got, or 0.
-int Trainer::agree(const StopSignals& signals) const {
-  std::vector<Standing> all(static_cast<size_t>(peers_.size()));
-  all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
-  peers_.complete(std::span(all));
-  int64_t signal = 0;
-  for (size_t rank = 0; rank < all.size(); ++rank) {
-    const bool is_alike =
-        all[rank].update == all[0].update && std::bit_cast<uint64_t>(all[rank].gradient_norm) ==
-                                                 std::bit_cast<uint64_t>(all[0].gradient_norm);
-    require(is_alike,
-            "process {} is at update {} with a gradient of {}, process 0 at {} with {}: they no "
-            "longer compute the same. Are the machines alike? Go on from the last checkpoint with "
-            "--resume",
-            rank, all[rank].update, all[rank].gradient_norm, all[0].update, all[0].gradient_norm);
-    signal = std::max(signal, all[rank].signal);
-  }
-  return static_cast<int>(signal);
-}
-
-// Nobody ends while another still writes: what started them might take that for a failure, and end
-// the others.
-void Trainer::part() const {
-  std::vector<char> all(static_cast<size_t>(peers_.size()));
-  try {
-    peers_.complete(std::span(all));
-  } catch (const PeerLost&) {  // it has said why
-  }
-}
-
 // The command that goes on with the run.
 std::string Trainer::resuming() const {
   std::string command = "residual train --resume -o " + shell_word(run_->path().string());
@@ -223,7 +157,12 @@ std::string Trainer::resuming() const {
 }
 
 End Trainer::run_loop(const StopSignals& signals) {
+  if (const std::string passed = passed_limit(); !passed.empty()) {
+    log_.say("nothing to do: " + passed);
+    return End::finished;
+  }
   while (!finished()) {
+    if (background_.has_failed()) background_.wait();  // throws what the checkpoint failed with
     signal_ = agree(signals);
     if (signal_ != 0) {
       save_and_stop();
@@ -240,7 +179,11 @@ End Trainer::run_loop(const StopSignals& signals) {
   if (state_.sums.updates > 0) log_metrics();
   const bool validates = config_.validate.every_updates + config_.validate.every_epochs > 0;
   const bool missing = validates && state_.validated != state_.update;
-  save(missing && validate() == Rank::best);
+  const int64_t without_gain = state_.validations_without_gain;
+  const Rank rank = missing ? validate() : Rank::none;
+  // Which only the end asked for: it takes no patience from a run that is made longer.
+  state_.validations_without_gain = std::min(state_.validations_without_gain, without_gain);
+  save(rank == Rank::best);
   background_.wait();
   part();
   log_.say(fmt::format(
@@ -267,6 +210,23 @@ bool Trainer::finished() const {
   const RunConfig& limits = config_.train;
   return (limits.max_updates > 0 && state_.update >= limits.max_updates) ||
          (limits.max_epochs > 0 && state_.position.epoch > limits.max_epochs) || out_of_patience();
+}
+
+std::string Trainer::passed_limit() const {
+  const RunConfig& limits = config_.train;
+  if (limits.max_updates > 0 && state_.update > limits.max_updates) {
+    return fmt::format("the run has had {} updates already, and train.max_updates is {}",
+                       state_.update, limits.max_updates);
+  }
+  if (limits.max_epochs > 0 && epoch() > limits.max_epochs) {
+    return fmt::format("the run is in epoch {} already, and train.max_epochs is {}", epoch(),
+                       limits.max_epochs);
+  }
+  return "";
+}
+
+int64_t Trainer::epoch() const {
+  return state_.position.epoch - (state_.position.batch == 0 ? 1 : 0);
 }
 
 Trainer::Step Trainer::step() {
@@ -305,22 +265,40 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
   ++state_.skipped;
   ++state_.skipped_in_a_row;
   if (scaler_.active()) {
-    scaler_.overflowed();
+    if (!scaler_.overflowed()) {
+      stop_nonfinite(batches, number,
+                     fmt::format("the loss scale has fallen below loss_scale.minimum = {}; start a "
+                                 "new run with {}, or in bf16 or fp32",
+                                 config_.loss_scale.minimum, kTamer));
+    }
     log_.say(
         fmt::format("update {}: overflow; the loss is now scaled by {}", number, scaler_.scale()));
     return;
   }
-  const bool hopeless = state_.skipped_in_a_row > kMostSkipped;
-  if (config_.train.on_nonfinite == OnNonfinite::stop || hopeless) stop_nonfinite(batches, number);
+  if (config_.train.on_nonfinite == OnNonfinite::stop) {
+    stop_nonfinite(batches, number,
+                   fmt::format("start a new run with {}, or leave such updates out with --resume "
+                               "--set train.on_nonfinite=skip",
+                               kTamer));
+  }
+  if (state_.skipped_in_a_row > kMostSkipped) {
+    stop_nonfinite(batches, number,
+                   fmt::format("{} before it were left out in a row, and the run is lost; start a "
+                               "new one with {}",
+                               kMostSkipped, kTamer));
+  }
   if (config_.train.on_nonfinite == OnNonfinite::lower) state_.learning_rate_factor /= 2;
+  std::vector<std::string> lines;
+  for (const auto& batch : batches) lines.push_back(corpora_.lines_of(batch, kLinesShown));
   log_.say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
-                       corpora_.lines_of(batches[0], kLinesShown),
+                       fmt::join(lines, "; "),
                        config_.train.on_nonfinite == OnNonfinite::lower
                            ? "; the learning rate is halved from here on"
                            : ""));
 }
 
-void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number) {
+void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
+                             const std::string& advice) {
   if (run_ == nullptr) {
     part();
     fail("update {}: loss or gradient is not finite; process 0 says where", number);
@@ -331,15 +309,12 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
   const fs::path bundle = run_->path() / fmt::format("nonfinite-{:09}", number);
   write_bundle(bundle, config_, before, finding, corpora_.lines_of(finding.shard), system_);
-  const std::string text = fmt::format(
-      "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
-      "`residual train --replay {}`; try a lower schedule.peak, optimizer.clip_norm, or "
-      "train.on_nonfinite = \"skip\" with --resume",
-      number, finding.place, corpora_.lines_of(finding.shard, kLinesShown),
-      shell_word(bundle.string()));
-  log_.note(text);
   part();
-  throw Error(text);
+  fail(
+      "update {}: loss or gradient is not finite; first: {}; sentences of {}. Look closer with "
+      "`residual train --replay {}`; {}",
+      number, finding.place, corpora_.lines_of(finding.shard, kLinesShown),
+      shell_word(bundle.string()), advice);
 }
 
 Status Trainer::status() const {
@@ -373,8 +348,8 @@ void Trainer::log_metrics() {
        {"source_tokens", state_.sums.source_tokens},
        {"sentences", state_.sums.sentences},
        {"skipped", state_.skipped}});
-  log_.say(format_status(status()));
-  if (line_.seconds > 0) {
+  if (line_.seconds > 0) {  // else these updates were an earlier session's
+    log_.say(format_status(status()));
     log_.speed({{"update", state_.update},
                 {"updates", line_.sums.updates},
                 {"seconds", line_.seconds},
@@ -421,7 +396,7 @@ Rank Trainer::validate() {
   const Metric metric = config_.validate.metric;
   const Rank rank =
       note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
-  nlohmann::ordered_json line{{"epoch", state_.position.epoch}};
+  nlohmann::ordered_json line{{"epoch", epoch()}};
   std::string text = fmt::format("update {}: dev", format_count(state_.update));
   for (const auto& [which, value] : values) {
     line[name_of(which)] = value;

@@ -60,18 +60,21 @@ class Trainer {
   void open_run(data::Batcher& batcher);
   void begin(data::Batcher& batcher);
   void check_alike() const;
-  void check_continuation(const State* before) const;
   void spread_start();
   int agree(const StopSignals& signals) const;
   void part() const;
   std::string resuming() const;
+  End run_explained(const StopSignals& signals);
   End run_loop(const StopSignals& signals);
   void save_and_stop();
   bool finished() const;
   bool out_of_patience() const;
+  std::string passed_limit() const;  // of a run that went further before; "" if there is none
+  int64_t epoch() const;             // of the last update
   Step step();
   void nonfinite(std::span<const data::Batch> batches, int64_t number);
-  [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number);
+  [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
+                                   const std::string& advice);
   double rate_after(int64_t updates) const;  // learning rate of the update after so many
   Status status() const;
   void log_metrics();

@@ -69,13 +69,39 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
       "not more than the 4000 of the warm-up");
   refuses([](auto& c) { c.validate = {.every_updates = 0, .every_epochs = 0, .patience = 3}; },
           "validation is off");
+  refuses([](auto& c) { c.schedule.warmup_init = 1e-3; },
+          "schedule.warmup_init: 0.001 is more than schedule.peak = 0.0005");
+  refuses([](auto& c) { c.schedule = {.kind = ScheduleKind::cosine, .end = 1e-3}; },
+          "schedule.end: 0.001 is more than schedule.peak = 0.0005");
   refuses([](auto& c) { c.batch.last_temperature = 5; }, "would never be used");
+  refuses([](auto& c) { c.batch.annealing_epochs = 5; }, "batch.temperature would not move");
   refuses(
       [](auto& c) {
         c.model.kind = model::Kind::language;
         c.validate.metric = Metric::bleu;
       },
       "BLEU needs a translation model");
+}
+
+TEST(TrainConfig, SchedulesMayHaveWhatTheyDoNotUse) {
+  TrainConfig config = valid();
+  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0, .end = 1};
+  EXPECT_EQ(error_of(config), "");
+  config.schedule = {.kind = ScheduleKind::t_fixup, .warmup_init = 1};
+  EXPECT_EQ(error_of(config), "");
+  config.schedule = {.warmup_init = config.schedule.peak};  // no warm-up
+  EXPECT_EQ(error_of(config), "");
+}
+
+TEST(TrainConfig, AWarmUpThatDoesNotEndIsDoubted) {
+  TrainConfig config = valid();
+  EXPECT_EQ(doubt_about(config), "");
+  config.train.max_updates = 4000;
+  EXPECT_THAT(doubt_about(config), HasSubstr("will not reach its peak"));
+  config.schedule.warmup_init = config.schedule.peak;
+  EXPECT_EQ(doubt_about(config), "");
+  config.schedule = {.kind = ScheduleKind::t_fixup};
+  EXPECT_EQ(doubt_about(config), "");
 }
 
 TEST(TrainConfig, ResolvingFillsInWhatIsLeftOpen) {
@@ -115,6 +141,25 @@ TEST(Differences, AreThoseThatMakeItAnotherRun) {
   EXPECT_EQ(found[1].key, "optimizer.beta2");
   EXPECT_EQ(found[1].before, "0.98");
   EXPECT_EQ(found[1].now, "0.999");
+}
+
+TEST(Differences, OfTheTotalCountWhereTheScheduleEnds) {
+  TrainConfig now = valid();
+  now.train.max_updates = 0;
+  now.train.max_epochs = 2;
+  const TrainConfig by_epochs = resolve(now);
+  now.train.max_updates = 15;
+  EXPECT_THAT(differences(by_epochs, now), IsEmpty());
+
+  now.train.max_updates = 5000;
+  now.schedule.kind = ScheduleKind::linear;
+  const TrainConfig linear = resolve(now);
+  now.train.max_updates = 9000;
+  EXPECT_THAT(differences(linear, now), IsEmpty());  // it was 5000, and stays so
+  now.schedule.total = 9000;
+  const auto found = differences(linear, now);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].key, "schedule.total");
 }
 
 }  // namespace

@@ -117,12 +117,12 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
 TEST_F(Distributed, ProcessesMustHaveTheSameText) {
   TrainConfig one = config();
   one.train.max_updates = 5;
-  const auto with_data = [&](const fs::path& data) {
+  const auto with_data = [&](const fs::path& data, const std::string& options = "") {
     return test::run(fmt::format(
         "export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={0}\n"
         "RANK=1 residual-train train --distributed {1} --data {2} 2> err &\n"
         "RANK=0 residual-train train --distributed {1}; code=$?; wait; cat err >&2; exit $code",
-        test::free_port(), start(one, path("run")), data.string()));
+        test::free_port(), start(one, path("run")) + options, data.string()));
   };
   const test::ReverseTask other(300);
   const auto other_text = with_data(other.prepared());
@@ -137,8 +137,13 @@ TEST_F(Distributed, ProcessesMustHaveTheSameText) {
   EXPECT_THAT(other_dev.error, HasSubstr("corpus of process 1 is not that of process 0"));
 
   // What was refused has not begun, and is not in the way.
+  EXPECT_FALSE(fs::exists(path("run") / kRunConfig));
   const auto same = with_data(task().prepared());
   EXPECT_EQ(same.exit_code, 0) << same.error;
+
+  const std::string before = read_file(newest(path("run")));
+  EXPECT_EQ(with_data(path("other-dev"), " --force").exit_code, 1);
+  EXPECT_TRUE(read_file(newest(path("run"))) == before);
 }
 
 TEST_F(Distributed, AMistakeOfTheFirstProcessIsToldBeforeTheOthersCome) {

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "base/error.h"
 #include "data/recipe.h"
 #include "train/config.h"
 
@@ -45,6 +46,13 @@ TEST(Recipes, CanAllBeFollowed) {
     EXPECT_NO_THROW(check(recipe(name)));
     EXPECT_FALSE(recipe(name).description.empty());
   }
+}
+
+TEST(Recipes, WithoutWarmUpSayWhatALowerPeakNeeds) {
+  TrainConfig config = recipe("iwslt14-resi-dual-no-warmup");
+  config.schedule.peak = 1e-4;
+  EXPECT_THAT([&] { check(config); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr("schedule.warmup_init: 0.0005")));
 }
 
 TEST(Recipes, HaveDifferentDescriptionsAndBasesThatAreUsed) {

@@ -36,36 +36,71 @@ class RunDirectories : public testing::Test {
     config_ = resolve(config_);
   }
 
+  // A run that begins.
+  void begin(bool force = false) const { RunDirectory::create(path_, config_, force).begin(""); }
+
   test::TemporaryDirectory directory_;
   fs::path path_ = directory_ / "run";
   TrainConfig config_;
 };
 
 TEST_F(RunDirectories, AreNotOverwrittenByAccident) {
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   replace_file(path_ / "metrics.jsonl", "old");
   replace_file(path_ / "notes.txt", "mine");
   EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }),
               HasSubstr("holds a run already; continue it with --resume"));
-  { const auto run = RunDirectory::create(path_, config_, true); }
+  begin(/*force=*/true);
   EXPECT_FALSE(fs::exists(path_ / "metrics.jsonl"));
   EXPECT_EQ(read_file(path_ / "notes.txt"), "mine");
 }
 
-TEST_F(RunDirectories, WithCheckpointsHoldARunWhateverElseIsMissing) {
-  for (const char* missing : {"metrics.jsonl", kRunConfig}) {
-    { const auto run = RunDirectory::create(path_, config_, true); }
+TEST_F(RunDirectories, GiveWayOnlyWhenTheNewRunBegins) {
+  begin();
+  const std::string before = read_file(path_ / kRunConfig);
+  const fs::path checkpoint = path_ / kCheckpoints / "000000060.safetensors";
+  replace_file(path_ / "metrics.jsonl", "old");
+  replace_file(checkpoint, "weights");
+  config_.schedule.peak = 0.25;
+  {
+    const auto refused = RunDirectory::create(path_, config_, true);
+    EXPECT_TRUE(refused.is_new());
+  }
+  EXPECT_EQ(read_file(path_ / kRunConfig), before);
+  EXPECT_TRUE(fs::exists(path_ / "metrics.jsonl") && fs::exists(checkpoint));
+  begin(/*force=*/true);
+  EXPECT_FALSE(fs::exists(path_ / "metrics.jsonl") || fs::exists(checkpoint));
+  EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().schedule.peak, 0.25);
+}
+
+TEST_F(RunDirectories, AreNotStartedOverFromWhatTheyHold) {
+  begin();
+  replace_file(path_ / "metrics.jsonl", "old");
+  fs::create_directory_symlink(path_, directory_ / "link");
+  for (const fs::path& start : {path_, path_ / "best", directory_ / "link" / "last"}) {
+    config_.train.start_from = start.string();
+    EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, true); }),
+                HasSubstr("which --force starts over"));
+  }
+  config_.train.start_from = path_.string() + "-before/best";
+  EXPECT_EQ(error_of([&] { RunDirectory::create(path_, config_, true); }), "");
+}
+
+TEST_F(RunDirectories, WithCheckpointsHoldARunOrSomebodyElses) {
+  const std::pair<const char*, const char*> missing[] = {{"metrics.jsonl", "holds a run already"},
+                                                         {kRunConfig, "is not a run's"}};
+  for (const auto& [name, message] : missing) {
+    begin(/*force=*/true);
     replace_file(path_ / "metrics.jsonl", "old");
     replace_file(path_ / kCheckpoints / "000000060.safetensors", "weights");
-    fs::remove(path_ / missing);
-    EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }),
-                HasSubstr("holds a run already"));
+    fs::remove(path_ / name);
+    EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }), HasSubstr(message));
     EXPECT_TRUE(fs::exists(path_ / kCheckpoints / "000000060.safetensors"));
   }
 }
 
 TEST_F(RunDirectories, KeepTheirConfigurationUntilTheyGoOn) {
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   TrainConfig longer = config_;
   longer.train.max_updates = 7;
   { const auto refused = RunDirectory::resume(path_, &longer); }
@@ -80,15 +115,19 @@ TEST_F(RunDirectories, KeepTheirConfigurationUntilTheyGoOn) {
 
 TEST_F(RunDirectories, ThatNeverBeganAreNotInTheWay) {
   { const auto run = RunDirectory::create(path_, config_, false); }
+  EXPECT_FALSE(fs::exists(path_ / kRunConfig));
+  begin();  // and was killed before it had anything to say
   config_.schedule.peak = 0.25;
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().schedule.peak, 0.25);
 }
 
 TEST_F(RunDirectories, AreNotMadeOfWhatNoRunWrote) {
-  for (const char* name : {"config.toml", "best/keep.txt", "log.txt", "metrics.jsonl"}) {
+  for (const char* name : {"config.toml", "best/keep.txt", "log.txt", "metrics.jsonl",
+                           "checkpoints/model.pt", "checkpoints/000000060.safetensors"}) {
     const test::TemporaryDirectory directory;
     fs::create_directories((directory / name).parent_path());
+    replace_file(directory / "config.toml", "[another]\nprogram = 1\n");
     replace_file(directory / name, "mine");
     for (const bool force : {false, true}) {
       EXPECT_THAT(error_of([&] { RunDirectory::create(directory.path(), config_, force); }),
@@ -98,18 +137,20 @@ TEST_F(RunDirectories, AreNotMadeOfWhatNoRunWrote) {
     EXPECT_EQ(read_file(directory / name), "mine");
     EXPECT_FALSE(fs::exists(directory / "lock"));
   }
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   replace_file(path_ / "metrics.jsonl", "old");
-  for (const char* name : {"events.csv", "events.out.tfevents.1.host"}) {
-    replace_file(path_ / name, "1");
-  }
-  { const auto run = RunDirectory::create(path_, config_, true); }
-  EXPECT_TRUE(fs::exists(path_ / "events.csv"));
-  EXPECT_FALSE(fs::exists(path_ / "events.out.tfevents.1.host"));
+  const char* theirs[] = {"events.csv", "nonfinite-notes.txt", "checkpoints/mine.pt"};
+  const char* its[] = {"events.out.tfevents.1.host", "nonfinite-000000002",
+                       "checkpoints/000000060.safetensors"};
+  for (const char* name : theirs) replace_file(path_ / name, "1");
+  for (const char* name : its) replace_file(path_ / name, "1");
+  begin(/*force=*/true);
+  for (const char* name : theirs) EXPECT_TRUE(fs::exists(path_ / name)) << name;
+  for (const char* name : its) EXPECT_FALSE(fs::exists(path_ / name)) << name;
 }
 
 TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   const auto write_model = [&](const char* name, int64_t update) {
     model::Description description;
     description.update = update;
@@ -150,13 +191,13 @@ TEST_F(RunDirectories, AreNotThoseOfPreparedCorpora) {
 }
 
 TEST_F(RunDirectories, KeepTheResolvedConfiguration) {
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   const auto run = RunDirectory::resume(path_, nullptr);
   EXPECT_EQ(to_toml(run.config()), to_toml(config_));
 }
 
 TEST_F(RunDirectories, CannotBeResumedAsAnotherRun) {
-  { const auto run = RunDirectory::create(path_, config_, false); }
+  begin();
   TrainConfig other = config_;
   other.schedule.peak = 0.1;
   EXPECT_THAT(error_of([&] { RunDirectory::resume(path_, &other); }),
@@ -168,13 +209,23 @@ TEST_F(RunDirectories, CannotBeResumedAsAnotherRun) {
   EXPECT_EQ(run.config().schedule.total, config_.schedule.total);
 }
 
+TEST_F(RunDirectories, DoNotMoveToAGpuWithTheWorkersOfACpu) {
+  config_.train.workers = 2;
+  begin();
+  config_.train.device = "cuda";
+  config_.train.workers = 0;  // as a recipe leaves it
+  EXPECT_THAT(error_of([&] { RunDirectory::resume(path_, &config_); }),
+              HasSubstr("one GPU is driven by one worker"));
+}
+
 TEST_F(RunDirectories, ThatAreNoneCannotBeResumed) {
   EXPECT_THAT(error_of([&] { RunDirectory::resume(directory_.path(), nullptr); }),
               HasSubstr("holds no run to resume"));
 }
 
 TEST_F(RunDirectories, HaveOneOwnerAtATime) {
-  const auto run = RunDirectory::create(path_, config_, false);
+  auto run = RunDirectory::create(path_, config_, false);
+  run.begin("");
   const pid_t child = ::fork();
   if (child == 0) {
     const std::string error = error_of([&] { RunDirectory::resume(path_, nullptr); });

@@ -51,7 +51,7 @@ class Runs : public testing::Test {
 
   static fs::path newest(const fs::path& run) {
     std::vector<fs::path> all(fs::directory_iterator(run / kCheckpoints), {});
-    return *std::ranges::max_element(all);
+    return all.empty() ? fs::path() : *std::ranges::max_element(all);
   }
   static void expect_same_end(const fs::path& a, const fs::path& b) {
     EXPECT_EQ(newest(a).filename(), newest(b).filename());

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.h"
 #include "runs.h"
@@ -182,17 +184,36 @@ TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
 class FullDisk : public FileSystem {
  public:
   void write(int file, const fs::path& path, std::string_view bytes) override {
-    require(!(full_ && path.string().find(kCheckpoints) != std::string::npos),
-            "{}: cannot write: No space left on device", path.string());
+    if (full_ && path.string().find(kCheckpoints) != std::string::npos) {
+      refused_ = true;
+      fail("{}: cannot write: No space left on device", path.string());
+    }
     FileSystem::write(file, path, bytes);
   }
   void rename(const fs::path& from, const fs::path& to) override {
     FileSystem::rename(from, to);
     if (to.parent_path().filename() == kCheckpoints) full_ = true;
   }
+  bool has_refused() const { return refused_; }
 
  private:
-  std::atomic<bool> full_ = false;
+  std::atomic<bool> full_ = false, refused_ = false;
+};
+
+// Lets updates after the 20th wait until the disk has refused that one's checkpoint.
+class WaitForRefusal : public Observer {
+ public:
+  explicit WaitForRefusal(const FullDisk& disk) : disk_(disk) {}
+
+  std::string option() const override { return ""; }
+  void updated(int64_t update, const Learner& /*learner*/, RunLog& /*log*/) override {
+    while (update > 20 && !disk_.has_refused()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+ private:
+  const FullDisk& disk_;
 };
 
 TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
@@ -202,8 +223,13 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
     FullDisk disk;
     auto run = create(config, path("run"));
     Trainer trainer(run, disk);
+    WaitForRefusal wait(disk);
+    trainer.observe(wait);
     EXPECT_THAT(error_of(trainer), HasSubstr("No space left on device"));
+    EXPECT_LT(trainer.state().update, 30);  // when the next checkpoint would have been due
   }
+  EXPECT_THAT(read_file(path("run") / "log.txt"),
+              HasSubstr("the checkpoint of update 20 could not be written"));
   EXPECT_EQ(newest(path("run")).filename(), checkpoint_name(10));
   auto run = RunDirectory::resume(path("run"), nullptr);
   Trainer trainer(run);
@@ -220,6 +246,8 @@ TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
   const std::string error = error_of(trainer);
   EXPECT_THAT(error, HasSubstr("update 2: loss or gradient is not finite; first: encoder"));
   EXPECT_THAT(error, HasSubstr("sentences of train en-de: lines "));
+  EXPECT_THAT(error, HasSubstr("with --resume --set train.on_nonfinite=skip"));
+  EXPECT_THAT(read_file(path("run") / "log.txt"), HasSubstr(error));
   EXPECT_EQ(trainer.state().update, 1);
   const std::string table = replay(path("run") / "nonfinite-000000002");
   EXPECT_THAT(table, HasSubstr("encoder.layers.0.self_attention, output"));
@@ -301,10 +329,48 @@ TEST_F(Runs, MaySkipWhatIsNotFiniteOrLowerTheLearningRate) {
   config.train.on_nonfinite = OnNonfinite::lower;
   auto run = create(config, path("run"));
   Trainer trainer(run);
-  EXPECT_THAT(error_of(trainer), HasSubstr("is not finite"));  // after many: it is hopeless
+  const std::string error = error_of(trainer);  // after many: it is hopeless
+  EXPECT_THAT(error, HasSubstr("100 before it were left out in a row, and the run is lost"));
+  EXPECT_THAT(error, testing::Not(HasSubstr("on_nonfinite")));
+  EXPECT_THAT(read_file(path("run") / "log.txt"),  // of both batches of an update
+              testing::ContainsRegex("left out \\(train en-de: lines .*; train en-de: lines "));
   EXPECT_EQ(trainer.state().update, 1);
   EXPECT_EQ(trainer.state().skipped, trainer.state().skipped_in_a_row);
   EXPECT_LT(trainer.state().learning_rate_factor, 1e-20);
+}
+
+// Float16 products, which not every LibTorch has on CPUs; `residual train` asks for none there.
+TEST_F(Runs, StopWhenTheLossScaleIsExhausted) {
+  try {
+    at::matmul(at::ones({2, 2}, at::kHalf), at::ones({2, 2}, at::kHalf));
+  } catch (const c10::Error&) {
+    GTEST_SKIP() << "this LibTorch has no float16 products on CPUs";
+  }
+  TrainConfig config = task().config();
+  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  config.train.precision = Precision::fp16;
+  config.loss_scale = {.initial = 1, .minimum = 0.5};
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  EXPECT_THAT(error_of(trainer), HasSubstr("has fallen below loss_scale.minimum = 0.5"));
+  EXPECT_TRUE(fs::exists(path("run") / "nonfinite-000000002"));
+}
+
+TEST_F(Runs, NameTheEpochThatTheyValidateAfter) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 0;
+  config.train.max_epochs = 2;
+  config.validate = {.every_updates = 0, .every_epochs = 1};
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  EXPECT_EQ(error_of(trainer), "");
+  std::vector<int64_t> epochs;
+  std::ifstream lines(path("run") / kMetrics);
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (object["kind"] == "valid") epochs.push_back(object["epoch"]);
+  }
+  EXPECT_THAT(epochs, testing::ElementsAre(1, 2));
 }
 
 TEST_F(Runs, EndWhenPatienceDoes) {

@@ -1,0 +1,79 @@
+// What the processes of one run have to agree on.
+
+#include <algorithm>
+#include <bit>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "train/trainer.h"
+
+namespace residual::train {
+namespace {
+
+// Where the processes of a run stand, and what tells one that has gone astray.
+struct Standing {
+  int64_t signal, update;
+  double gradient_norm;
+};
+
+uint64_t checksum_of(const Corpora& corpora) {
+  return checksum(corpora.fingerprint() + corpora.dev_fingerprint());
+}
+
+}  // namespace
+
+// Before anything is written: all processes are there, and have the same text.
+void Trainer::check_alike() const {
+  std::vector<uint64_t> all(static_cast<size_t>(peers_.size()));
+  all[static_cast<size_t>(peers_.rank())] = checksum_of(corpora_);
+  peers_.complete(std::span(all));
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    require(all[rank] == all[0],
+            "{}: the training or dev corpus of process {} is not that of process 0; copy it to "
+            "that machine, or give its --data there",
+            corpora_.directory().string(), rank);
+  }
+}
+
+// All processes begin where the first one does.
+void Trainer::spread_start() {
+  std::string state = to_toml(state_);
+  Checkpoint start = learner_->checkpoint();
+  peers_.spread(state);
+  for (auto* values : {&start.values, &start.m, &start.v, &start.average}) peers_.spread(*values);
+  if (peers_.leads()) return;
+  read_toml(state, "the state of process 0", [&](ConfigVisitor& v) { fields(v, state_); });
+  learner_->restore(start);
+}
+
+// All processes must stand at the same place. Gives the signal that one of them got, or 0.
+int Trainer::agree(const StopSignals& signals) const {
+  std::vector<Standing> all(static_cast<size_t>(peers_.size()));
+  all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
+  peers_.complete(std::span(all));
+  int64_t signal = 0;
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const bool is_alike =
+        all[rank].update == all[0].update && std::bit_cast<uint64_t>(all[rank].gradient_norm) ==
+                                                 std::bit_cast<uint64_t>(all[0].gradient_norm);
+    require(is_alike,
+            "process {} is at update {} with a gradient of {}, process 0 at {} with {}: they no "
+            "longer compute the same. Are the machines alike? Go on from the last checkpoint with "
+            "--resume",
+            rank, all[rank].update, all[rank].gradient_norm, all[0].update, all[0].gradient_norm);
+    signal = std::max(signal, all[rank].signal);
+  }
+  return static_cast<int>(signal);
+}
+
+// Nobody ends while another still writes: what started them might take that for a failure, and end
+// the others.
+void Trainer::part() const {
+  std::vector<char> all(static_cast<size_t>(peers_.size()));
+  try {
+    peers_.complete(std::span(all));
+  } catch (const PeerLost&) {  // it has said why
+  }
+}
+
+}  // namespace residual::train
