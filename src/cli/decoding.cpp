@@ -46,6 +46,10 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
       ->check(not_negative());
   add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");
   command.add_flag("--forbid-unk", o.forbid_unk, "never give <unk>")->group(group);
+  command
+      .add_flag("--replace-unk", o.replace_unk,
+                "give the source's piece that <unk> attends to most instead of it")
+      ->group(group);
   add_choice<Stop>(command, "--stop", o.stop,
                    {{"full", Stop::full}, {"bound", Stop::bound}, {"first", Stop::first}},
                    "when a search ends: full, as many hypotheses as the beam is wide have ended; "

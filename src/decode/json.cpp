@@ -34,6 +34,7 @@ ordered_json to_json(const SearchOptions& o) {
           {"no_repeat_ngram", o.no_repeat_ngram},
           {"unk_penalty", o.unk_penalty},
           {"forbid_unk", o.forbid_unk},
+          {"replace_unk", o.replace_unk},
           {"sampling",
            {{"is_on", o.sampling.is_on},
             {"top_k", o.sampling.top_k},

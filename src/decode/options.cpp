@@ -36,6 +36,8 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
         {.min = 0});
   visit("unk_penalty", o.unk_penalty, "subtracted from the log-probability of <unk>");
   visit("forbid_unk", o.forbid_unk, "never give <unk>");
+  visit("replace_unk", o.replace_unk,
+        "in texts, give the source's piece that <unk> attends to most instead of it");
   visit.table("sampling", o.sampling, "draw tokens at random");
   visit("with_attention", o.with_attention, "also give each token's attention to the source");
   visit("attention_layer", o.attention_layer, "decoder layer it is taken from, 0: the last",

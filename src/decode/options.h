@@ -43,9 +43,12 @@ struct SearchOptions {
   int64_t no_repeat_ngram = 0;  // no n tokens in a row come twice; 0: they may
   double unk_penalty = 0;       // subtracted from the log-probability of <unk>
   bool forbid_unk = false;
+  bool replace_unk = false;  // in texts, by the piece of the source that it attends to most
   Sampling sampling;
   bool with_attention = false;
   int64_t attention_layer = 0;  // of the decoder, counted from the top
+
+  bool needs_attention() const { return with_attention || replace_unk; }
 };
 
 void fields(ConfigVisitor& visit, Sampling& sampling);

@@ -177,8 +177,8 @@ void Search::decode_rows(Team* team) {
                      .slots = paths_.data(),
                      .slot_stride = path_stride_,
                      .slot_count = tree_.size()};
-  const bool with_attention =
-      std::ranges::any_of(sentences_, [](const Sentence& s) { return s.options().with_attention; });
+  const bool with_attention = std::ranges::any_of(
+      sentences_, [](const Sentence& s) { return s.options().needs_attention(); });
   const int layer = with_attention ? static_cast<int>(options_->attention_layer) : -1;
   models_.decode(step, groups_, layer, team);
   while (next_path_stride_ < longest) next_path_stride_ *= 2;
@@ -406,7 +406,7 @@ void Search::extend(Sentence& s, const Candidate& c) {
   int32_t* next = next_paths_.data() + next_rows_++ * next_path_stride_;
   std::copy_n(path, s.length + 1, next);
   next[s.length + 1] = node;
-  if (!s.options().with_attention) return;
+  if (!s.options().needs_attention()) return;
   grow(node_attention_, tree_.size());
   const float* attention = models_.attention(s.first_row + c.hypothesis);
   node_attention_[node].assign(attention, attention + s.request.source.size());
@@ -419,7 +419,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
   if (is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score)) return;
   h.tokens.assign(s.length + 1, kEos);
   h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
-  if (s.options().with_attention) {
+  if (s.options().needs_attention()) {
     const float* attention = models_.attention(s.first_row + c.hypothesis);
     h.attention.resize(s.length + 1);
     h.attention[s.length].assign(attention, attention + s.request.source.size());
@@ -428,7 +428,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
   for (int64_t i = s.length - 1; i >= 0; --i, node = tree_[node].parent) {
     h.tokens[i] = tree_[node].token;
     h.log_probabilities[i] = tree_[node].log_probability;
-    if (s.options().with_attention) h.attention[i] = node_attention_[node];
+    if (s.options().needs_attention()) h.attention[i] = node_attention_[node];
   }
   if (is_full) {
     worst(s) = std::move(h);

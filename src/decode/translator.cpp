@@ -1,7 +1,5 @@
 #include "decode/translator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -11,24 +9,10 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "decode/split.h"
+#include "decode/lines.h"
 
 namespace residual::decode {
 namespace {
-
-using text::Vocabulary;
-
-void copy_line(std::string_view line, std::string& out) { out += line; }
-
-text::LineTransform made(const std::function<text::LineTransform()>& make) {
-  return make ? make() : copy_line;
-}
-
-std::vector<std::string> symbols(std::span<const int32_t> ids, const Vocabulary& vocabulary) {
-  std::vector<std::string> out;
-  for (const int32_t id : ids) out.emplace_back(vocabulary.symbol(id));
-  return out;
-}
 
 std::vector<std::shared_ptr<const model::Directory>> opened(const std::vector<fs::path>& paths) {
   require(!paths.empty(), "no model is given");
@@ -56,19 +40,6 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
 constexpr int64_t kPairs = 32;
 constexpr size_t kPairTokens = 4096;
 
-// Fails at a word that is no text, and would take longer to segment than anybody means to wait.
-void check_words(std::string_view text, const char* what, uint64_t number) {
-  constexpr size_t kLongestWord = 100'000;
-  if (text.size() <= kLongestWord) return;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
-    require(end - begin <= kLongestWord,
-            "{} {}: has {} bytes without a space, more than {}; is it text?", what, number,
-            end - begin, kLongestWord);
-    begin = end + 1;
-  }
-}
-
 // With room for hypotheses that have any number of so many tokens.
 std::shared_ptr<const SearchOptions> widened(SearchOptions search, int64_t tokens) {
   search.beam = std::min(search.beam + tokens, kWidestBeam);
@@ -76,195 +47,6 @@ std::shared_ptr<const SearchOptions> widened(SearchOptions search, int64_t token
 }
 
 }  // namespace
-
-double Output::log_probability() const {
-  return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
-}
-
-// A line on its way.
-struct Translator::Line {
-  uint64_t number = 0;
-  std::vector<std::vector<int32_t>> parts;  // tokens, each part with </s>; none: nothing to say
-  std::vector<int32_t> prefix;              // of the first part
-  std::vector<std::shared_ptr<const Phrases>> phrases;  // by part; null: none
-  std::vector<Crew::Outcome> outcomes;                  // by part
-  size_t missing = 0;                                   // outcomes not there yet
-  std::exception_ptr error;
-};
-
-// Text to tokens, for one thread.
-class Translator::Reader {
- public:
-  Reader(const Translator& translator, const TextTools& tools,
-         const Terminology* terminology = nullptr)
-      : t_(translator),
-        tools_(tools),
-        terminology_(terminology),
-        to_source_(made(tools.to_source_pieces)),
-        to_target_(made(tools.to_target_pieces)) {}
-
-  std::vector<int32_t> source(std::string_view text) {
-    std::vector<int32_t> ids;
-    if (!tools_.source_tag.empty()) {
-      ids.push_back(tools_.source_vocabulary->id(tools_.source_tag));
-    }
-    encode(text, to_source_, *tools_.source_vocabulary, ids);
-    return ids;
-  }
-  std::vector<int32_t> target(std::string_view text) {
-    std::vector<int32_t> ids;
-    encode(text, to_target_, *tools_.target_vocabulary, ids);
-    return ids;
-  }
-
-  // Fails, with its place, if the vocabulary has no symbols for all of it.
-  std::vector<int32_t> phrase(std::string_view text, const std::string& place) {
-    std::vector<int32_t> tokens = target(text);
-    tokens.pop_back();  // </s>
-    require(!tokens.empty() && std::ranges::count(tokens, Vocabulary::kUnk) == 0,
-            "{}: the model cannot write \"{}\", it has no symbols for all of it", place, text);
-    return tokens;
-  }
-
-  std::shared_ptr<Line> line(const SourceLine& given, uint64_t number) {
-    check_words(given.text, "line", number);
-    check_words(given.prefix, "prefix of line", number);
-    auto line = std::make_shared<Line>();
-    line->number = number;
-    const size_t empty = tools_.source_tag.empty() ? 1 : 2;
-    std::vector<int32_t> whole = source(given.text);
-    if (whole.size() == empty) return line;
-    if (fits(whole)) {
-      line->parts.push_back(std::move(whole));
-      line->phrases.push_back(phrases(given.text, given.phrases, number));
-    } else {
-      require(
-          given.phrases.empty(),
-          "line {}: is to be split, and its phrases might belong to any part; split it yourself",
-          number);
-      require(t_.options_.long_lines == LongLines::split,
-              "line {}: has {} tokens, the model takes {}; allow it to be split, or shorten it",
-              number, whole.size(), t_.max_positions_);
-      const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
-      for (const auto part : split_to_fit(given.text, part_fits)) {
-        std::vector<int32_t> tokens = source(part);
-        require(fits(tokens), "line {}: a character of it makes {} tokens, the model takes {}",
-                number, tokens.size(), t_.max_positions_);
-        if (tokens.size() == empty) continue;  // characters that no piece stands for
-        line->parts.push_back(std::move(tokens));
-        line->phrases.push_back(phrases(part, {}, number));
-      }
-    }
-    line->outcomes.resize(line->parts.size());
-    line->missing = line->parts.size();
-    line->prefix = target(given.prefix);
-    require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
-            line->prefix.size() - 1, t_.max_positions_ - 1);
-    line->prefix.pop_back();  // </s>
-    return line;
-  }
-
- private:
-  // What the translation of a text contains: phrases that are given, and its terms.
-  std::shared_ptr<const Phrases> phrases(std::string_view text, std::vector<std::string> wanted,
-                                         uint64_t number) {
-    if (terminology_ != nullptr) {
-      for (auto& term : terminology_->in(text)) wanted.push_back(std::move(term));
-    }
-    if (wanted.empty()) return nullptr;
-    wanted.resize(std::min(wanted.size(), Phrases::kMost));
-    std::vector<std::vector<int32_t>> tokens;
-    for (const auto& each : wanted) tokens.push_back(phrase(each, fmt::format("line {}", number)));
-    return std::make_shared<Phrases>(std::move(tokens), t_.joints());
-  }
-
-  void encode(std::string_view text, const text::LineTransform& to_pieces,
-              const Vocabulary& vocabulary, std::vector<int32_t>& ids) {
-    pieces_.clear();
-    to_pieces(text, pieces_);
-    const size_t first = ids.size();
-    vocabulary.encode(pieces_, ids);
-    // A text that spells out "</s>" does not thereby end.
-    for (size_t i = first; i + 1 < ids.size(); ++i) {
-      if (ids[i] < Vocabulary::kUnk) ids[i] = Vocabulary::kUnk;
-    }
-  }
-  bool fits(const std::vector<int32_t>& tokens) const {
-    return static_cast<int64_t>(tokens.size()) <= t_.max_positions_;
-  }
-
-  const Translator& t_;
-  const TextTools& tools_;
-  const Terminology* terminology_;
-  text::LineTransform to_source_, to_target_;
-  std::string pieces_;
-};
-
-// Tokens to text, for one thread.
-class Translator::Writer {
- public:
-  Writer(const TextTools& tools, const SearchOptions& search)
-      : tools_(tools), search_(search), to_text_(made(tools.to_text)) {}
-
-  Translation translation(Line& line) {
-    Translation made;
-    size_t count = line.parts.empty() ? 1 : static_cast<size_t>(search_.n_best);
-    for (const auto& part : line.parts) {
-      const auto pieces =
-          symbols(std::span(part).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
-      made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
-    }
-    for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
-    for (size_t rank = 0; rank < count; ++rank) made.outputs.push_back(joined(line, rank));
-    std::ranges::stable_sort(made.outputs, std::greater<>(), &Output::score);
-    return made;
-  }
-
- private:
-  // A part is its tag, its pieces, </s>. The tag is ours, and nobody is told of it.
-  size_t tags() const { return tools_.source_tag.empty() ? 0 : 1; }
-  size_t pieces_of(const std::vector<int32_t>& part) const { return part.size() - 1 - tags(); }
-
-  // The rank-th hypotheses of all parts, one after the other.
-  Output joined(const Line& line, size_t rank) {
-    Output all;
-    size_t source = 0, source_pieces = 0;
-    for (const auto& part : line.parts) source_pieces += pieces_of(part);
-    for (size_t p = 0; p < line.parts.size(); ++p) {
-      const Hypothesis& h = line.outcomes[p].hypotheses[rank];
-      const size_t pieces = h.tokens.size() - 1;
-      if (p > 0) all.log_probabilities.pop_back();  // of the </s> between
-      all.tokens.insert(all.tokens.end(), h.tokens.begin(), h.tokens.end() - 1);
-      all.log_probabilities.insert(all.log_probabilities.end(), h.log_probabilities.begin(),
-                                   h.log_probabilities.end());
-      for (size_t i = 0; i < pieces && !h.attention.empty(); ++i) {
-        auto& row = all.attention.emplace_back(source_pieces);
-        const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
-        std::copy_n(from, pieces_of(line.parts[p]), row.begin() + source);
-        all.attention_to_end.push_back(h.attention[i].back());
-      }
-      all.score = h.score;
-      source += pieces_of(line.parts[p]);
-      append_text(std::span(h.tokens).first(pieces), all.text);
-    }
-    if (line.parts.size() > 1) {
-      const double sum =
-          std::accumulate(all.log_probabilities.begin(), all.log_probabilities.end(), 0.0);
-      all.score = normalised(search_, sum, static_cast<int64_t>(all.log_probabilities.size()));
-    }
-    all.pieces = symbols(all.tokens, *tools_.target_vocabulary);
-    return all;
-  }
-
-  void append_text(std::span<const int32_t> tokens, std::string& text) {
-    if (!text.empty()) text += ' ';
-    to_text_(tools_.target_vocabulary->decode(tokens), text);
-  }
-
-  const TextTools& tools_;
-  const SearchOptions& search_;
-  text::LineTransform to_text_;
-};
 
 // Lines in order, from the thread that reads them to the one that delivers them. Those whose
 // translation has not come yet may outlive a call that failed, so that all share it.
@@ -336,9 +118,9 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
   if (!options.terms.empty()) {
     terminology_ = std::make_shared<Terminology>(Terminology::read(options.terms));
     if (tools_.to_target_pieces || tools_.pieces) {  // otherwise calls say what the target is
-      Reader reader(*this, tools_);
+      LineReader texts = reader(tools_);
       for (const auto& term : terminology_->terms()) {
-        reader.phrase(term.target, options.terms.string());
+        texts.phrase(term.target, options.terms.string());
       }
     }
   }
@@ -353,6 +135,16 @@ Translator::Translator(const std::vector<fs::path>& models, const TranslatorOpti
     : Translator(opened(models), options) {}
 
 Translator::~Translator() = default;
+
+LineReader Translator::reader(const TextTools& tools, const Terminology* terminology,
+                              bool with_pieces) const {
+  return {tools,
+          {.max_positions = max_positions_,
+           .long_lines = options_.long_lines,
+           .terminology = terminology,
+           .joints = [this] { return joints(); },
+           .with_pieces = with_pieces}};
+}
 
 std::shared_ptr<const Joints> Translator::joints() const {
   std::call_once(joints_once_,
@@ -371,11 +163,12 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
     const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
     const auto& terminology = stream.terms.terminology ? stream.terms.terminology : terminology_;
     const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
-    Reader reader(*this, tools, search.sampling.is_on ? nullptr : terminology.get());
+    LineReader texts =
+        reader(tools, search.sampling.is_on ? nullptr : terminology.get(), search.replace_unk);
     for (uint64_t number = 1;; ++number) {
       const std::optional<SourceLine> given = stream.next();
       if (!given) break;
-      line = reader.line(*given, number);
+      line = texts.line(*given, number);
       if (!conveyor->push(line)) break;
       for (size_t p = 0; p < line->parts.size(); ++p) {
         Request request = {.caller = caller,
@@ -410,8 +203,8 @@ void Translator::translate(const Stream& stream) {
   const auto conveyor = std::make_shared<Conveyor>(static_cast<size_t>(ahead));
   std::thread reader([&] { read(stream, conveyor); });
   try {
-    Writer writer(stream.terms.tools ? *stream.terms.tools : tools_,
-                  stream.terms.search ? *stream.terms.search : options_.search);
+    LineWriter writer(stream.terms.tools ? *stream.terms.tools : tools_,
+                      stream.terms.search ? *stream.terms.search : options_.search);
     while (const auto line = conveyor->pop()) {
       if (line->error) std::rethrow_exception(line->error);
       for (const auto& outcome : line->outcomes) {
@@ -465,14 +258,14 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
 void Translator::score_group(std::span<const std::string> sources,
                              std::span<const std::string> targets, uint64_t first,
                              std::span<ScoredLine> scored) const {
-  Reader reader(*this, tools_);
+  LineReader texts = reader(tools_);
   std::vector<Engine> engines;
   for (const auto& model : models_) engines.emplace_back(model);
   std::vector<Pair> pairs;
   size_t tokens = 0;
   for (size_t i = 0; i < sources.size(); ++i) {
     for (const auto* text : {&sources[i], &targets[i]}) check_words(*text, "pair", first + i);
-    pairs.push_back({reader.source(sources[i]), reader.target(targets[i])});
+    pairs.push_back({texts.source(sources[i]), texts.target(targets[i])});
     const auto& [source, target] = pairs.back();
     const auto longest = std::max(source.size(), target.size());
     require(static_cast<int64_t>(longest) <= max_positions_,

@@ -86,6 +86,8 @@ struct ScoredLine {
   double sum = 0;
 };
 
+class LineReader;
+
 // Raw text in, text out. A line's translation depends on the line alone: not on its neighbours,
 // their order or number, nor on threads. Lines without a word give empty lines. Many threads may
 // call one object at once: their sentences then share batches.
@@ -128,13 +130,12 @@ class Translator {
   const TranslatorOptions& options() const { return options_; }
 
  private:
-  class Reader;
-  class Writer;
   class Conveyor;
-  struct Line;
 
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
+  LineReader reader(const TextTools& tools, const Terminology* terminology = nullptr,
+                    bool with_pieces = false) const;
   std::shared_ptr<const Joints> joints() const;
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
   void score_group(std::span<const std::string> sources, std::span<const std::string> targets,

@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <condition_variable>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <sstream>
 
 #include "base/error.h"
 #include "decode/split.h"
@@ -249,6 +251,36 @@ TEST(Translator, TranslatesNoPartWithoutPieces) {
   const auto more = translator.translate(std::vector<std::string>{sentence + " ?"})[0];
   EXPECT_EQ(more.outputs[0].text, plain.outputs[0].text);
   EXPECT_EQ(more.source_pieces.size(), plain.source_pieces.size());
+}
+
+TEST(Translator, GivesTheSourcesPieceInPlaceOfUnk) {
+  auto tools = word_tools();
+  tools.source_tag = "w9";
+  SearchOptions search = {.unk_penalty = -3, .with_attention = true};
+  auto plain = word_translator({.search = search}, tools);
+  search.with_attention = false;
+  search.replace_unk = true;
+  auto replacing = word_translator({.search = search}, tools);
+  const std::vector<std::string> lines = {words(1, 6) + " \u2603 new", "", words(3, 80) + " new"};
+  const auto want = plain.translate(lines), got = replacing.translate(lines);
+  int replaced = 0;
+  for (size_t l = 0; l < lines.size(); ++l) {
+    std::istringstream stream(lines[l]);
+    const std::vector<std::string> source(std::istream_iterator<std::string>{stream}, {});
+    const Output& output = want[l].outputs[0];
+    std::string text;
+    for (size_t i = 0; i < output.pieces.size(); ++i) {
+      const auto& row = output.attention[i];
+      const bool is_unk = output.pieces[i] == "<unk>";
+      const auto most = std::ranges::max_element(row) - row.begin();
+      text += (i > 0 ? " " : "") + (is_unk ? source[most] : output.pieces[i]);
+      replaced += is_unk ? 1 : 0;
+    }
+    EXPECT_EQ(got[l].outputs[0].text, text);
+    EXPECT_EQ(got[l].outputs[0].pieces, output.pieces);
+    EXPECT_THAT(got[l].outputs[0].attention, testing::IsEmpty());
+  }
+  EXPECT_GT(replaced, 3);
 }
 
 // The tag that a direction puts before each source is nobody's business.
