@@ -12,6 +12,7 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -41,6 +42,8 @@ constexpr double kMostAttention = 16 << 20;       // numbers in an answer, about
 constexpr int kMostRequests = 1000;               // in one connection
 constexpr std::chrono::milliseconds kIdle{5000};  // a connection between requests
 constexpr std::chrono::milliseconds kBusy{1000};  // or before the first, if all are taken
+constexpr int kSpareThreads = 2;                  // beside those for the connections
+constexpr std::chrono::milliseconds kPause{20};   // of one that found no place
 
 // The connection that this thread serves.
 thread_local Connection* connection = nullptr;
@@ -52,6 +55,13 @@ const std::map<std::string, std::string> kMethods = {
 void answer_error(Response& response, int status, const std::string& message) {
   response.status = status;
   response.set_content(decode::dump({{"error", message}}) + '\n', kJson);
+}
+
+bool begins_with_get(int socket) {
+  constexpr std::string_view kGet = "GET ";
+  char bytes[kGet.size()];
+  const ssize_t got = ::recv(socket, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+  return got == static_cast<ssize_t>(kGet.size()) && std::string_view(bytes, kGet.size()) == kGet;
 }
 
 // The media type that a header names, without its parameters.
@@ -69,7 +79,9 @@ class Server::Http : public httplib::Server {
  public:
   explicit Http(const ServerOptions& options)
       : options_(options), waiting_(options.max_waiting, metrics_.waiting) {
-    new_task_queue = [this] { return new httplib::ThreadPool(options_.connections); };
+    new_task_queue = [this] {
+      return pool_ = new httplib::ThreadPool(options_.connections + kSpareThreads);
+    };
     set_payload_max_length(options_.max_request);
     set_keep_alive_max_count(kMostRequests);  // what the library tells clients
     set_keep_alive_timeout(kIdle.count() / 1000);
@@ -158,9 +170,15 @@ class Server::Http : public httplib::Server {
          });
   }
 
-  // The library calls it for every client, in a thread of its pool.
+  // The library calls it for every client, in a thread of its pool. If all places are taken, only
+  // who asks how the server is gets an answer; others come back for a place.
   bool process_and_close_socket(socket_t socket) override {
-    ++served_;
+    if (++served_ > options_.connections && !begins_with_get(socket)) {
+      --served_;
+      std::this_thread::sleep_for(kPause);
+      pool_->enqueue([this, socket] { process_and_close_socket(socket); });
+      return true;
+    }
     metrics_.connections.Increment();
     {
       Connection mine(socket, is_stopped_);
@@ -490,6 +508,7 @@ class Server::Http : public httplib::Server {
   int port_ = -1;
   std::atomic<bool> is_stopped_ = false;
   std::atomic<int> served_ = 0;  // clients
+  httplib::TaskQueue* pool_ = nullptr;
   Metrics metrics_;
   Waiting waiting_;
   Watch watch_;

@@ -349,6 +349,22 @@ TEST(Server, ServesClientsInTurn) {
   EXPECT_EQ(server.metric("residual_lines_total"), 1);  // the long one's are not done
 }
 
+// Others wait for a place, but a busy server is not a dead one.
+TEST(Server, SaysHowItIsWhenAllPlacesAreTaken) {
+  ServerOptions options = kRoomy;
+  options.connections = 1;
+  const Running server(options);
+  auto greedy = std::make_unique<Raw>(server.port());
+  greedy->send(post_of(json{{"text", endless_text()}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  const Raw next(server.port());
+  next.send(post_of(R"({"text": "w1"})", "Connection: close\r\n"));
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(server.get("/health"), HasSubstr("\"ok\""));
+  EXPECT_EQ(server.metric("residual_lines_total"), 0);
+  greedy.reset();
+  EXPECT_THAT(next.read(), StartsWith("HTTP/1.1 200"));
+}
+
 TEST(Server, SendsAwayWhoComesWhenItIsFull) {
   ServerOptions options = kRoomy;
   options.max_waiting = 20000;
