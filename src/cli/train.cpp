@@ -29,8 +29,11 @@ namespace {
 // Of a run that is resumed: whether it has a checkpoint to go on from, and of these corpora.
 bool goes_on(const fs::path& run, const train::TrainConfig& config, const train::Corpora& corpora) {
   const auto checkpoint = train::CheckpointStore(run / train::kCheckpoints, config.model).newest();
-  if (checkpoint) corpora.require_those_of(checkpoint->state, run);
-  return checkpoint.has_value();
+  if (!checkpoint) return false;
+  corpora.require_those_of(checkpoint->state, run);
+  const std::string passed = train::passed_limit(config.train, checkpoint->state);
+  if (!passed.empty()) log::warn("nothing to do: {}", passed);
+  return true;
 }
 
 // What the run would be, found out without starting it.

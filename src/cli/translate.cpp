@@ -7,7 +7,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 
 #include "base/error.h"
@@ -45,9 +44,9 @@ class Input {
 
   std::optional<decode::SourceLine> next() {
     auto line = lines_.next();
-    for (auto* beside : {&prefixes_, &phrases_}) {
-      require(line || !*beside || !(*beside)->next(), "{}: has {} lines, {} has more",
-              lines_.name(), count_, *beside ? (*beside)->name() : "");
+    for (auto* file : {&prefixes_, &phrases_}) {
+      require(line || !*file || !(*file)->next(), "{}: has {} lines, {} has more", lines_.name(),
+              count_, *file ? (*file)->name() : "");
     }
     if (!line) return std::nullopt;
     ++count_;

@@ -291,7 +291,7 @@ std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
   std::shared_ptr<std::vector<float>> best;
   for (const auto& buffer : buffers_) {
     const auto has = static_cast<int64_t>(buffer->size());
-    if (buffer.use_count() > (best == buffer ? 2 : 1)) continue;
+    if (buffer.use_count() > 1) continue;
     in_vain += has;
     if (has < size || has > 8 * size + kSmall) continue;
     if (!best || buffer->size() < best->size()) best = buffer;

@@ -78,6 +78,10 @@ std::shared_ptr<Line> LineReader::line(const SourceLine& given, uint64_t number)
   check_words(given.prefix, "prefix of line", number);
   auto line = std::make_shared<Line>();
   line->number = number;
+  line->prefix = target(given.prefix);
+  require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
+          line->prefix.size() - 1, options_.max_positions - 1);
+  line->prefix.pop_back();  // </s>
   const size_t empty = tools_.source_tag.empty() ? 1 : 2;
   std::vector<int32_t> whole = source(given.text);
   if (whole.size() == empty) return line;
@@ -101,10 +105,6 @@ std::shared_ptr<Line> LineReader::line(const SourceLine& given, uint64_t number)
   }
   line->outcomes.resize(line->parts.size());
   line->missing = line->parts.size();
-  line->prefix = target(given.prefix);
-  require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
-          line->prefix.size() - 1, options_.max_positions - 1);
-  line->prefix.pop_back();  // </s>
   return line;
 }
 
@@ -116,11 +116,20 @@ void LineReader::add_part(Line& line, std::vector<int32_t> tokens, std::string_v
     text::for_each_token(pieces_, [&](std::string_view piece) { pieces.emplace_back(piece); });
   }
   line.phrases.push_back(phrases(text, wanted, line.number));
+  if (!line.phrases.back()) return;
+  const int64_t forced = line.phrases.back()->tokens() + static_cast<int64_t>(line.prefix.size());
+  require(forced < options_.max_positions,
+          "line {}: its prefix and phrases have {} tokens, the model takes {}", line.number, forced,
+          options_.max_positions - 1);
 }
 
 std::shared_ptr<const Phrases> LineReader::phrases(std::string_view text,
                                                    std::vector<std::string> wanted,
                                                    uint64_t number) {
+  require(wanted.size() <= Phrases::kMost,
+          "line {}: its translation is to contain {} phrases, up to {} are possible", number,
+          wanted.size(), Phrases::kMost);
+  for (const auto& each : wanted) check_words(each, "phrase of line", number);
   if (options_.terminology != nullptr) {
     for (auto& term : options_.terminology->in(text)) wanted.push_back(std::move(term));
   }
@@ -183,7 +192,7 @@ Output LineWriter::joined(const Line& line, size_t rank) {
     }
     all.score = h.score;
     source += pieces_of(line.parts[p]);
-    append_text(h, search_.replace_unk ? &line.pieces[p] : nullptr, all.text);
+    append_text(line, p, h, all.text);
   }
   if (line.parts.size() > 1) {
     const double sum =
@@ -194,15 +203,16 @@ Output LineWriter::joined(const Line& line, size_t rank) {
   return all;
 }
 
-void LineWriter::append_text(const Hypothesis& h, const std::vector<std::string>* source,
+void LineWriter::append_text(const Line& line, size_t part, const Hypothesis& h,
                              std::string& text) {
+  const size_t given = part == 0 ? line.prefix.size() : 0;
   std::string pieces;
   for (size_t i = 0; i + 1 < h.tokens.size(); ++i) {
     const int32_t token = h.tokens[i];
     if (token == Vocabulary::kBos || token == Vocabulary::kPad) continue;
     if (!pieces.empty()) pieces += ' ';
-    const bool is_replaced = token == Vocabulary::kUnk && source != nullptr;
-    pieces += is_replaced ? source->at(attended(h.attention[i]))
+    const bool is_replaced = search_.replace_unk && token == Vocabulary::kUnk && i >= given;
+    pieces += is_replaced ? line.pieces[part].at(attended(h.attention[i]))
                           : tools_.target_vocabulary->symbol(token);
   }
   if (!text.empty()) text += ' ';

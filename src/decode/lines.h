@@ -81,9 +81,7 @@ class LineWriter {
   size_t pieces_of(const std::vector<int32_t>& part) const { return part.size() - 1 - tags(); }
   // The rank-th hypotheses of all parts, one after the other.
   Output joined(const Line& line, size_t rank);
-  // `source`: the pieces that stand in for what the target's vocabulary does not know; or null.
-  void append_text(const Hypothesis& hypothesis, const std::vector<std::string>* source,
-                   std::string& text);
+  void append_text(const Line& line, size_t part, const Hypothesis& hypothesis, std::string& text);
   // The piece of the source with the most attention, without tag and </s>.
   size_t attended(const std::vector<float>& attention) const;
 

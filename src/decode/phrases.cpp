@@ -40,66 +40,56 @@ Phrases::Phrases(std::vector<std::vector<int32_t>> phrases, std::shared_ptr<cons
     require(!phrases_[i].empty(), "a phrase that a translation must contain is empty");
     all_ |= uint64_t{1} << i;
     total_ += static_cast<int64_t>(phrases_[i].size());
+    longest_ = std::max(longest_, phrases_[i].size());
   }
 }
 
-bool Phrases::match(const std::vector<int32_t>& tokens, Progress& progress) const {
-  for (size_t i = 0; i < phrases_.size(); ++i) {
-    const auto& phrase = phrases_[i];
-    if ((progress.met >> i & 1) != 0 || phrase.size() < tokens.size()) continue;
-    if (!std::equal(tokens.begin(), tokens.end(), phrase.begin())) continue;
-    if (phrase.size() == tokens.size()) {
-      progress.met |= uint64_t{1} << i;
-      progress.completed = static_cast<int32_t>(i);
-      progress.begun = 0;
-      return true;
-    }
-    progress.begun = static_cast<int32_t>(tokens.size());
-    progress.begun_phrase = static_cast<int32_t>(i);
-  }
-  return progress.begun > 0;
+bool Phrases::ends_with(const std::vector<int32_t>& last, const std::vector<int32_t>& phrase,
+                        size_t count) const {
+  if (count > last.size()) return false;
+  const auto first = last.end() - static_cast<std::ptrdiff_t>(count);
+  const bool is_within_word = joints_ && first != last.begin() && joints_->with_next(first[-1]);
+  return !is_within_word && std::equal(first, last.end(), phrase.begin());
+}
+
+size_t Phrases::begun(const std::vector<int32_t>& last, const std::vector<int32_t>& phrase) const {
+  size_t count = phrase.size() - 1;
+  while (count > 0 && !ends_with(last, phrase, count)) --count;
+  return count;
 }
 
 Phrases::Progress Phrases::after(const Progress& before, int32_t token) const {
-  Progress next = {.met = before.met, .token = token};
-  const bool is_continued = before.completed != kNone && joints_ && joints_->with_previous(token);
-  if (is_continued) next.met &= ~(uint64_t{1} << before.completed);  // it was no whole word
-
-  // The more of the last tokens begin a phrase, the better.
-  std::vector<int32_t> last;
-  if (before.begun > 0) {
-    const auto& phrase = phrases_[before.begun_phrase];
-    last.assign(phrase.begin(), phrase.begin() + before.begun);
+  Progress next = {.met = before.met, .last = before.last};
+  // What goes on was no whole word.
+  if (joints_ && joints_->with_previous(token)) next.met &= ~before.completed;
+  next.last.push_back(token);
+  if (next.last.size() > longest_ + 1) next.last.erase(next.last.begin());
+  for (size_t i = 0; i < phrases_.size(); ++i) {
+    if (is_met(next, i) || !ends_with(next.last, phrases_[i], phrases_[i].size())) continue;
+    next.completed |= uint64_t{1} << i;
   }
-  last.push_back(token);
-  int32_t previous = before.begun > 0 ? kNone : before.token;  // what was begun began a word
-  while (!last.empty()) {
-    if (!is_within_word(previous) && match(last, next)) break;
-    previous = last.front();
-    last.erase(last.begin());
-  }
+  next.met |= next.completed;
   return next;
 }
 
 int64_t Phrases::tokens(const Progress& progress) const {
-  int64_t count = progress.begun;
+  size_t count = 0, most = 0;
   for (size_t i = 0; i < phrases_.size(); ++i) {
-    if ((progress.met >> i & 1) != 0) count += static_cast<int64_t>(phrases_[i].size());
+    if (is_met(progress, i)) {
+      count += phrases_[i].size();
+    } else {
+      most = std::max(most, begun(progress.last, phrases_[i]));
+    }
   }
-  return count;
+  return static_cast<int64_t>(count + most);
 }
 
 void Phrases::append_next(const Progress& progress, std::vector<int32_t>& tokens) const {
-  const auto begun = progress.begun;
   for (size_t i = 0; i < phrases_.size(); ++i) {
-    if ((progress.met >> i & 1) != 0) continue;
-    const auto& phrase = phrases_[i];
-    if (begun > 0 && static_cast<int32_t>(phrase.size()) > begun &&
-        std::equal(phrase.begin(), phrase.begin() + begun,
-                   phrases_[progress.begun_phrase].begin())) {
-      tokens.push_back(phrase[begun]);
-    }
-    if (!is_within_word(progress.token)) tokens.push_back(phrase[0]);
+    if (is_met(progress, i)) continue;
+    const size_t count = begun(progress.last, phrases_[i]);
+    if (count > 0) tokens.push_back(phrases_[i][count]);
+    if (ends_with(progress.last, phrases_[i], 0)) tokens.push_back(phrases_[i][0]);
   }
 }
 

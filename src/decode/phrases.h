@@ -21,8 +21,8 @@ class Joints {
   std::vector<uint8_t> joints_;
 };
 
-// Phrases that a translation must contain, in any order, each in a place of its own and in whole
-// words. What a hypothesis has of them is counted in tokens, so that a search can keep some with
+// Phrases that a translation must contain, in whole words and in any order; one may be a part of
+// another. What a hypothesis has of them is counted in tokens, so that a search can keep some with
 // all numbers of them (dynamic beam allocation: Post and Vilar 2018, Hu et al. 2019).
 class Phrases {
  public:
@@ -31,16 +31,13 @@ class Phrases {
   explicit Phrases(std::vector<std::vector<int32_t>> phrases,
                    std::shared_ptr<const Joints> joints = nullptr);
 
-  static constexpr int32_t kNone = -1;
   struct Progress {
-    uint64_t met = 0;              // a bit for each phrase
-    int32_t token = kNone;         // the last one
-    int32_t completed = kNone;     // phrase that it completed
-    int32_t begun = 0;             // so many last tokens begin a phrase that is not met
-    int32_t begun_phrase = kNone;  // one of those they begin
+    uint64_t met = 0;           // a bit for each phrase
+    uint64_t completed = 0;     // those that the last token completed
+    std::vector<int32_t> last;  // tokens: those that the beginning of a phrase may be among
   };
   Progress after(const Progress& progress, int32_t token) const;
-  int64_t tokens(const Progress& progress) const;  // of phrases met and begun
+  int64_t tokens(const Progress& progress) const;  // of phrases met, and of the most that is begun
   bool are_met(const Progress& progress) const { return progress.met == all_; }
   // Tokens with which a phrase goes on or begins.
   void append_next(const Progress& progress, std::vector<int32_t>& tokens) const;
@@ -49,16 +46,20 @@ class Phrases {
   int64_t tokens() const { return total_; }  // of all of them
 
  private:
-  bool is_within_word(int32_t previous) const {  // what comes after it
-    return joints_ && previous != kNone && joints_->with_next(previous);
+  static bool is_met(const Progress& progress, size_t phrase) {
+    return (progress.met >> phrase & 1) != 0;
   }
-  // Notes the phrase that the tokens complete, or else one that they begin.
-  bool match(const std::vector<int32_t>& tokens, Progress& progress) const;
+  // Whether the last `count` tokens are the phrase's first ones and begin a word.
+  bool ends_with(const std::vector<int32_t>& last, const std::vector<int32_t>& phrase,
+                 size_t count) const;
+  // As many last tokens as possible that begin the phrase, but not all of it.
+  size_t begun(const std::vector<int32_t>& last, const std::vector<int32_t>& phrase) const;
 
   std::vector<std::vector<int32_t>> phrases_;
   std::shared_ptr<const Joints> joints_;
   uint64_t all_ = 0;
   int64_t total_ = 0;
+  size_t longest_ = 0;
 };
 
 }  // namespace residual::decode

@@ -84,7 +84,9 @@ bool Connection::wait_for_rest() const {
     if (poll(POLLIN, until)) return true;
     if (until == read_until_) return false;
   }
-  return poll(POLLIN, std::min(read_until_, Clock::now() + milliseconds(1000)));
+  if (!is_hurried_) read_until_ = std::min(read_until_, Clock::now() + milliseconds(1000));
+  is_hurried_ = true;
+  return poll(POLLIN, read_until_);
 }
 
 bool Connection::is_readable() const { return at_ < end_ || wait_for_rest(); }

@@ -42,7 +42,7 @@ struct Line {
 };
 std::vector<Line> lines_of(const TranslationRequest& request);
 int64_t count_lines(const TranslationRequest& request);
-// At most so many numbers, about, has the attention that is wanted.
+// At most so many numbers, about, has the attention that is wanted or needed.
 double attention_size(const TranslationRequest& request);
 
 // The answers, given the lines' translations.

@@ -387,7 +387,7 @@ class Server::Http : public httplib::Server {
     if (attention_size(wanted) > kMostAttention) {
       return answer_error(response, 413,
                           "the attention of so much text is too large; send several, or leave "
-                          "with_attention out");
+                          "with_attention and replace_unk out");
     }
     const std::vector<Line> lines = lines_of(wanted);
     const auto stay = waiting_.enter(count);

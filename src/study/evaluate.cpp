@@ -155,6 +155,10 @@ std::string fingerprint(const Plan& plan, const Cell& cell) {
   for (const auto& d : train::differences(defaults, config, /*same_length=*/true)) {
     keys += d.key + " = " + d.now + "\n";
   }
+  // Which a run may change when it goes on: but one that has failed is tried again with it.
+  if (config.train.on_nonfinite != defaults.train.on_nonfinite) {
+    keys += fmt::format("on_nonfinite = {}\n", static_cast<int>(config.train.on_nonfinite));
+  }
   EvaluatePlan evaluate = plan.evaluate;
   evaluate.samples = EvaluatePlan{}.samples;  // matters to reports alone
   for (TestPlan& test : std::exchange(evaluate.tests, {})) {

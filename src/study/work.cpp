@@ -21,13 +21,6 @@ double size_of(const train::TrainConfig& config) {
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
 }
 
-// As `residual train` sees it: what has no more than a configuration is not in the way.
-bool has_begun(const fs::path& run) {
-  const fs::path kept = run / train::kCheckpoints;
-  return fs::exists(run / train::kRunConfig) &&
-         (fs::exists(run / train::kMetrics) || (fs::is_directory(kept) && !fs::is_empty(kept)));
-}
-
 // How the run that is there differs from what the plan wants: a line for each key.
 std::string difference(const Cell& cell, const fs::path& run) {
   train::TrainConfig before;
@@ -65,7 +58,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
   if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
   const fs::path run = run_directory(options.output, cell);
   add({"--output", run.string()});
-  if (has_begun(run)) add({"--resume"});
+  if (train::has_begun(run)) add({"--resume"});
   return command;
 }
 
@@ -101,7 +94,7 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
     const fs::path run = run_directory(options.output, cell);
     Work item{.cell = std::move(cell)};
     item.size = size_of(item.cell.config);
-    if (has_begun(run)) {
+    if (train::has_begun(run)) {
       different += difference(item.cell, run);
       item.action = Action::resume;
     }

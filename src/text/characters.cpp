@@ -60,7 +60,8 @@ bool is_spaced_letter(char32_t c) {
   for (const auto& [first, last] : kUnspaced) {
     if (c >= first && c <= last) return false;
   }
-  return (CharacterClasses::unicode14()[c] & (kAlphanumeric | kNumber)) != 0;
+  return (CharacterClasses::unicode14()[c] & (kAlphanumeric | kNumber)) != 0 ||
+         (U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_M_MASK) != 0;
 }
 
 char32_t lower(char32_t character) {

@@ -202,6 +202,13 @@ void require_same_run(const fs::path& path, const TrainConfig& before, const Tra
           path.string(), list);
 }
 
+bool has_begun(const fs::path& path) {
+  if (!holds_run(path)) return false;
+  const fs::path kept = path / kCheckpoints;
+  return fs::exists(path / kMetrics) || fs::exists(path / "best") || fs::exists(path / "last") ||
+         (fs::is_directory(kept) && !fs::is_empty(kept));
+}
+
 RunDirectory::RunDirectory(fs::path path, int lock) : path_(std::move(path)), lock_(lock) {}
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
@@ -224,8 +231,7 @@ RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& confi
   if (!used) require_no_strangers(path);
   fs::create_directories(path);
   RunDirectory run(path, lock(path));
-  // One that has no more than its configuration is not in the way.
-  const bool begun = used && (fs::exists(path / kMetrics) || !fs::is_empty(path / kCheckpoints));
+  const bool begun = has_begun(path);
   require(!begun || force,
           "{}: holds a run already; continue it with --resume, give another --output, or start it "
           "over with --force",

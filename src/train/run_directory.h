@@ -15,6 +15,9 @@ inline constexpr const char* kCheckpoints = "checkpoints";
 // An Error lists the keys of `now` that would make the run at `path` another one.
 void require_same_run(const fs::path& path, const TrainConfig& before, const TrainConfig& now);
 
+// Whether there is a run, and more than its configuration: one that has no more is not in the way.
+bool has_begun(const fs::path& path);
+
 class RunDirectory {
  public:
   // A new run. A directory that holds one already is refused, unless `force`; one that holds what a

@@ -1,5 +1,7 @@
 #include "train/state.h"
 
+#include <fmt/format.h>
+
 namespace residual::train {
 
 void Sums::add(const Sums& other) {
@@ -44,6 +46,20 @@ void fields(ConfigVisitor& visit, State& s) {
   visit("epoch_ends", s.epoch_ends, "updates of the latest checkpoints at an epoch's end");
   visit.table("sums", s.sums, "since the last line of metrics.jsonl");
   visit.tables("best", s.best, "best validations, best first");
+}
+
+int64_t epoch_of(const State& s) { return s.position.epoch - (s.position.batch == 0 ? 1 : 0); }
+
+std::string passed_limit(const RunConfig& limits, const State& s) {
+  if (limits.max_updates > 0 && s.update > limits.max_updates) {
+    return fmt::format("the run has had {} updates already, and train.max_updates is {}", s.update,
+                       limits.max_updates);
+  }
+  if (limits.max_epochs > 0 && epoch_of(s) > limits.max_epochs) {
+    return fmt::format("the run is in epoch {} already, and train.max_epochs is {}", epoch_of(s),
+                       limits.max_epochs);
+  }
+  return "";
 }
 
 }  // namespace residual::train

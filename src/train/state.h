@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/config.h"
 #include "data/batcher.h"
+#include "train/config.h"
 
 namespace residual::train {
 
@@ -46,5 +48,9 @@ struct State {
   std::vector<int64_t> epoch_ends;   // updates of the latest checkpoints at an epoch's end
 };
 void fields(ConfigVisitor& visit, State& state);
+
+int64_t epoch_of(const State& state);  // of the last update
+// Says which limit a run has gone beyond before, or nothing.
+std::string passed_limit(const RunConfig& limits, const State& state);
 
 }  // namespace residual::train

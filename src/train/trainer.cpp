@@ -91,8 +91,10 @@ void Trainer::open_run(data::Batcher& batcher) {
   }
   state_.corpus = corpora_.fingerprint();
   state_.dev_corpus = corpora_.dev_fingerprint();
-  // Last: up to here a run that is started over is as it was.
-  run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
+  // Last: up to here a run that is started over is as it was. One with nothing to do stays so.
+  if (passed_limit(config_.train, state_).empty()) {
+    run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
+  }
   log_ =
       RunLog(run_->path(), config_.log.tensorboard, state_.update, state_.metrics_bytes, system_);
   const std::string processes =
@@ -157,7 +159,7 @@ std::string Trainer::resuming() const {
 }
 
 End Trainer::run_loop(const StopSignals& signals) {
-  if (const std::string passed = passed_limit(); !passed.empty()) {
+  if (const std::string passed = passed_limit(config_.train, state_); !passed.empty()) {
     log_.say("nothing to do: " + passed);
     return End::finished;
   }
@@ -210,23 +212,6 @@ bool Trainer::finished() const {
   const RunConfig& limits = config_.train;
   return (limits.max_updates > 0 && state_.update >= limits.max_updates) ||
          (limits.max_epochs > 0 && state_.position.epoch > limits.max_epochs) || out_of_patience();
-}
-
-std::string Trainer::passed_limit() const {
-  const RunConfig& limits = config_.train;
-  if (limits.max_updates > 0 && state_.update > limits.max_updates) {
-    return fmt::format("the run has had {} updates already, and train.max_updates is {}",
-                       state_.update, limits.max_updates);
-  }
-  if (limits.max_epochs > 0 && epoch() > limits.max_epochs) {
-    return fmt::format("the run is in epoch {} already, and train.max_epochs is {}", epoch(),
-                       limits.max_epochs);
-  }
-  return "";
-}
-
-int64_t Trainer::epoch() const {
-  return state_.position.epoch - (state_.position.batch == 0 ? 1 : 0);
 }
 
 Trainer::Step Trainer::step() {
@@ -396,7 +381,7 @@ Rank Trainer::validate() {
   const Metric metric = config_.validate.metric;
   const Rank rank =
       note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
-  nlohmann::ordered_json line{{"epoch", epoch()}};
+  nlohmann::ordered_json line{{"epoch", epoch_of(state_)}};
   std::string text = fmt::format("update {}: dev", format_count(state_.update));
   for (const auto& [which, value] : values) {
     line[name_of(which)] = value;

@@ -69,8 +69,6 @@ class Trainer {
   void save_and_stop();
   bool finished() const;
   bool out_of_patience() const;
-  std::string passed_limit() const;  // of a run that went further before; "" if there is none
-  int64_t epoch() const;             // of the last update
   Step step();
   void nonfinite(std::span<const data::Batch> batches, int64_t number);
   [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number,

@@ -170,6 +170,10 @@ TEST_F(Translate, ContainsPhrasesAndTerms) {
   expect_failure("printf 's\ns\n' > p; echo a | " + translate + "--phrases p", 1, "p has more");
   expect_failure("echo \u00e9 > p; echo a | " + translate + "--phrases p", 1,
                  "line 1: the model cannot write");
+  expect_failure("yes s | head -65 | paste -s > p; echo a | " + translate + "--phrases p", 1,
+                 "line 1: its translation is to contain 65 phrases");
+  expect_failure("yes s | head -1100 | paste -sd' ' > p; echo a | " + translate + "--phrases p", 1,
+                 "line 1: its prefix and phrases have 1100 tokens");
   expect_failure("printf 'z\\t\u00e9\\n' > t; echo a | " + translate + "--terms t", 1,
                  "t: the model cannot write");
   expect_failure("echo a b > t; echo a | " + translate + "--terms t", 1, "t:1: expected");

@@ -69,6 +69,9 @@ TEST(Fingerprint, IsOfWhatIsNotAsByDefault) {
   EXPECT_EQ(fingerprint(plan, cell), "fa4a54d403c739c5");
   plan.evaluate.beam = 4;
   EXPECT_NE(fingerprint(plan, cell), "fa4a54d403c739c5");
+  plan.evaluate.beam = EvaluatePlan{}.beam;
+  cell.config.train.on_nonfinite = train::OnNonfinite::skip;
+  EXPECT_NE(fingerprint(plan, cell), "fa4a54d403c739c5");
 }
 
 }  // namespace

@@ -130,11 +130,15 @@ TEST_F(Resumed, RunsThatHaveGoneFurtherHaveNothingToDo) {
   ASSERT_EQ(shell(start(interrupted, path("run"))).exit_code, 0);
   fs::remove(newest(path("run")));  // it stands between two lines of metrics
   for (const char* limit : {"max_updates=10", "max_updates=0 --set train.max_epochs=1"}) {
+    const std::string before = read_file(path("run") / kRunConfig);
     const auto shorter = shell(resume(path("run")) + " --set train." + limit);
     EXPECT_EQ(shorter.exit_code, 0) << shorter.error;
     EXPECT_THAT(shorter.error,
                 AllOf(HasSubstr("nothing to do: the run "), Not(HasSubstr("| epoch"))));
     EXPECT_EQ(last_of(path("run")), checkpoint_name(18));
+    EXPECT_EQ(read_file(path("run") / kRunConfig), before);
+    EXPECT_THAT(shell(resume(path("run")) + " --check --set train." + limit).error,
+                HasSubstr("nothing to do: the run "));
   }
 }
 

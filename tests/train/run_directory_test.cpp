@@ -73,6 +73,17 @@ TEST_F(RunDirectories, GiveWayOnlyWhenTheNewRunBegins) {
   EXPECT_EQ(RunDirectory::resume(path_, nullptr).config().schedule.peak, 0.25);
 }
 
+// Of which only the models were kept.
+TEST_F(RunDirectories, WithModelsGiveWayToForceOnly) {
+  begin();
+  fs::remove(path_ / "metrics.jsonl");
+  fs::create_directories(path_ / "best");
+  EXPECT_TRUE(has_begun(path_));
+  EXPECT_THAT(error_of([&] { RunDirectory::create(path_, config_, false); }),
+              HasSubstr("holds a run already"));
+  EXPECT_TRUE(fs::exists(path_ / "best"));
+}
+
 TEST_F(RunDirectories, AreNotStartedOverFromWhatTheyHold) {
   begin();
   replace_file(path_ / "metrics.jsonl", "old");
