@@ -84,8 +84,7 @@ bool Connection::wait_for_rest() const {
     if (poll(POLLIN, until)) return true;
     if (until == read_until_) return false;
   }
-  if (!is_hurried_) read_until_ = std::min(read_until_, Clock::now() + milliseconds(1000));
-  is_hurried_ = true;
+  read_until_ = std::min(read_until_, Clock::now() + milliseconds(1000));  // the first time
   return poll(POLLIN, read_until_);
 }
 
@@ -125,6 +124,13 @@ void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
 bool has_gone(int socket) {
   pollfd one = {socket, POLLRDHUP, 0};
   return ::poll(&one, 1, 0) == 1;
+}
+
+bool begins_with_get(int socket) {
+  constexpr std::string_view kGet = "GET ";
+  char bytes[kGet.size()];
+  const ssize_t got = ::recv(socket, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+  return got == static_cast<ssize_t>(kGet.size()) && std::string_view(bytes, kGet.size()) == kGet;
 }
 
 }  // namespace residual::serve

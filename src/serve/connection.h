@@ -53,14 +53,16 @@ class Connection : public httplib::Stream {
   const std::atomic<bool>& is_stopped_;
   bool is_spoilt_ = false;
   std::vector<char> buffer_;
-  size_t at_ = 0, end_ = 0;          // of what was received and not read yet
-  int64_t allowed_ = 0;              // bytes that may still be received
-  mutable bool is_hurried_ = false;  // by the stop
+  size_t at_ = 0, end_ = 0;  // of what was received and not read yet
+  int64_t allowed_ = 0;      // bytes that may still be received
   mutable Clock::time_point read_until_;
   Clock::time_point write_until_;
 };
 
 // Whether the other side has closed, or at least will not send any more.
 bool has_gone(int socket);
+
+// Whether what it has sent begins a GET; nothing is read.
+bool begins_with_get(int socket);
 
 }  // namespace residual::serve

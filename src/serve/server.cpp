@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "decode/json.h"
 #include "serve/connection.h"
+#include "serve/describe.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
 #include "serve/waiting.h"
@@ -33,7 +33,6 @@ namespace {
 using decode::Translation;
 using httplib::Request;
 using httplib::Response;
-using nlohmann::ordered_json;
 
 constexpr const char* kJson = "application/json";
 constexpr const char* kText = "text/plain; charset=utf-8";
@@ -55,13 +54,6 @@ const std::map<std::string, std::string> kMethods = {
 void answer_error(Response& response, int status, const std::string& message) {
   response.status = status;
   response.set_content(decode::dump({{"error", message}}) + '\n', kJson);
-}
-
-bool begins_with_get(int socket) {
-  constexpr std::string_view kGet = "GET ";
-  char bytes[kGet.size()];
-  const ssize_t got = ::recv(socket, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-  return got == static_cast<ssize_t>(kGet.size()) && std::string_view(bytes, kGet.size()) == kGet;
 }
 
 // The media type that a header names, without its parameters.
@@ -156,7 +148,7 @@ class Server::Http : public httplib::Server {
       response.set_content(openapi_json.data(), openapi_json.size(), kJson);
     });
     Get("/model", [this](const Request&, Response& response) {
-      response.set_content(describe() + '\n', kJson);
+      response.set_content(describe(*translator_) + '\n', kJson);
     });
     Get("/health", [](const Request&, Response& response) {
       response.set_content("{\"status\":\"ok\"}\n", kJson);
@@ -477,31 +469,6 @@ class Server::Http : public httplib::Server {
           std::make_shared<decode::TextTools>(tools.towards(direction.source, direction.target));
     }
     return known;
-  }
-
-  std::string describe() const {
-    const model::Config& config = translator_->config();
-    ordered_json about = {{"residual", version()},
-                          {"scheme", config.residual.name},
-                          {"encoder_layers", config.encoder_layers},
-                          {"decoder_layers", config.decoder_layers},
-                          {"width", config.width},
-                          {"source_vocabulary", config.source_vocabulary},
-                          {"target_vocabulary", config.target_vocabulary},
-                          {"max_positions", config.max_positions},
-                          {"directions", ordered_json::array()}};
-    if (translator_->tools().model) {
-      for (const auto& d : translator_->tools().model->description().directions) {
-        about["directions"].push_back({{"from", d.source}, {"to", d.target}});
-      }
-    }
-    const decode::TranslatorOptions& own = translator_->options();
-    about["from"] = own.source;
-    about["to"] = own.target;
-    about["search"] = decode::to_json(own.search);
-    about["has_shortlist"] = !own.shortlist.file.empty();
-    about["has_terms"] = !own.terms.empty();
-    return decode::dump(about);
   }
 
   const ServerOptions options_;
