@@ -106,13 +106,15 @@ const float* Engine::positions(int64_t count) {
   return positions_.data();
 }
 
-Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team) {
+Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team,
+                     const PackedMatrix* next) {
   Rows y = x.like();
-  multiply(matrix, {.x = x.data(), .rows = x.rows(), .y = y.data()}, team);
+  multiply(matrix, {.x = x.data(), .rows = x.rows(), .y = y.data()}, team, next);
   return y;
 }
 
-Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team) {
+Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team,
+                          const PackedMatrix* next) {
   // Few enough rows at a time that the inner layer is still in the cache when it is read.
   constexpr int64_t kRows = 256;
   const bool is_rectified = weights_->config().activation == model::Activation::relu;
@@ -126,10 +128,10 @@ Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team
               .rows = rows,
               .y = inner,
               .epilogue = is_rectified ? kernels::Epilogue::relu : kernels::Epilogue::none},
-             team);
+             team, &w.outer);
     if (!is_rectified) swish(inner, rows, w.inner.out(), team);
     multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = is_rectified},
-             team);
+             team, next);
   }
   return y;
 }
@@ -190,17 +192,21 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
 
   Rows operator()(int k, const Rows& x) const override {
     const int l = k / 3;
-    const LayerWeights& layer = e_.weights_->decoder().layers[l];
-    if (k % 3 == 0) return self_attention(layer.self, l, x);
-    if (k % 3 == 1) return cross_attention(layer.cross, l, x);
-    return e_.feed_forward(layer.feed_forward, x, team_);
+    const auto& layers = e_.weights_->decoder().layers;
+    const LayerWeights& layer = layers[l];
+    if (k % 3 == 0) return self_attention(layer, l, x);
+    if (k % 3 == 1) return cross_attention(layer, l, x);
+    const bool is_last = k + 1 == 3 * static_cast<int>(layers.size());
+    return e_.feed_forward(layer.feed_forward, x, team_,
+                           is_last ? &e_.weights_->first_output() : &layers[l + 1].self.qkv);
   }
 
  private:
-  Rows self_attention(const SelfAttentionWeights& w, int l, const Rows& x) const {
+  Rows self_attention(const LayerWeights& layer, int l, const Rows& x) const {
+    const SelfAttentionWeights& w = layer.self;
     const int64_t d = x.width();
     float* qkv = e_.wide(x.rows(), 3 * d);
-    multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
+    multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_, &w.output);
     float* cache = reinterpret_cast<float*>(e_.cache_.data()) + 2 * d * l;
     for (int64_t i = 0; i < x.rows(); ++i) {
       const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
@@ -220,12 +226,13 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
                             .positions = step_.positions.data(),
                             .out = mixed.data(),
                             .out_stride = d});
-    return e_.product(w.output, mixed, team_);
+    return e_.product(w.output, mixed, team_, &layer.cross.query);
   }
 
-  Rows cross_attention(const CrossAttentionWeights& w, int l, const Rows& x) const {
+  Rows cross_attention(const LayerWeights& layer, int l, const Rows& x) const {
+    const CrossAttentionWeights& w = layer.cross;
     const int64_t d = x.width();
-    const Rows queries = e_.product(w.query, x, team_);
+    const Rows queries = e_.product(w.query, x, team_, &w.output);
     const bool is_wanted = step_.attention != nullptr && step_.attention_layer == l;
     Rows mixed = x.like();
     int64_t first = 0;
@@ -248,7 +255,7 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
       if (is_wanted) keep_attention(sentence.rows, first, memory.positions());
       first += sentence.rows;
     }
-    return e_.product(w.output, mixed, team_);
+    return e_.product(w.output, mixed, team_, &layer.feed_forward.inner);
   }
 
   // The mean of the heads, into the rows from `first` on.
@@ -400,7 +407,7 @@ void Engine::summarise(const PackedMatrix& matrix, const Rows& hidden, int64_t f
               .y_column = column,
               .first_panel = static_cast<int>(column / kernels::kPanel),
               .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
-             team);
+             team, &weights_->decoder().layers.front().self.qkv);
     run(team, rows.size(),
         [&](size_t i) { rows[i].add(logits + static_cast<int64_t>(i) * columns, columns); });
   }

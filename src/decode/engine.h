@@ -90,8 +90,11 @@ class Engine {
   class EncoderBlocks;
   class DecoderBlocks;
 
-  Rows product(const PackedMatrix& matrix, const Rows& x, Team* team);
-  Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team);
+  // `next`: the matrix of the next product, if known.
+  Rows product(const PackedMatrix& matrix, const Rows& x, Team* team,
+               const PackedMatrix* next = nullptr);
+  Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team,
+                    const PackedMatrix* next = nullptr);
   float* wide(int64_t rows, int64_t columns);
   // The embeddings of places 0 ... count - 1.
   const float* positions(int64_t count);

@@ -16,7 +16,12 @@ constexpr int64_t kWorthSharing = 200'000;
 // Parts of a product for each thread: one that comes late still finds some.
 constexpr int kPartsEach = 2;
 
-void wait_a_little(int look) {
+// How much of its share a member fetches, into its caches: what memory gives in the time between
+// two products.
+constexpr size_t kFetched = 512 << 10;
+constexpr size_t kFetchedAtOnce = 4 * kernels::kCacheLine;
+
+void rest(int look) {
   if (look >= kLooksBeforeYield) {
     std::this_thread::yield();
     return;
@@ -26,11 +31,21 @@ void wait_a_little(int look) {
 #endif
 }
 
+// Whether there was something left to fetch.
+bool fetch_some(std::span<const std::byte>& bytes) {
+  if (bytes.empty()) return false;
+  const auto some = bytes.first(std::min(bytes.size(), kFetchedAtOnce));
+  for (size_t i = 0; i < some.size(); i += kernels::kCacheLine) __builtin_prefetch(&some[i]);
+  bytes = bytes.subspan(some.size());
+  return true;
+}
+
 }  // namespace
 
-Team::Team(int threads) : cpu_(current_cpu()) {
+Team::Team(int threads)
+    : cpu_(current_cpu()), size_(std::max(threads, 1)), shares_(std::make_unique<Share[]>(size_)) {
   try {
-    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+    for (int i = 1; i < threads; ++i) helpers_.emplace_back([this, i] { help(i); });
   } catch (...) {  // the system has no more
     stop();
     throw;
@@ -46,35 +61,55 @@ void Team::stop() {
   for (auto& helper : helpers_) helper.join();
 }
 
-void Team::run_erased(uint32_t count, Call call, const void* task) {
+void Team::run_erased(uint32_t count, Call call, const void* task, Bytes upcoming) {
   call_ = call;
   task_ = task;
+  count_ = count;
+  upcoming_ = upcoming;
   cpu_.store(current_cpu(), std::memory_order_relaxed);
   unfinished_.store(count, std::memory_order_relaxed);
   const uint32_t round = round_.load(std::memory_order_relaxed) + 1;
-  left_.store(uint64_t{round} << 32 | count, std::memory_order_release);
+  for (int i = 0; i < size_; ++i) {
+    const uint32_t pieces = begin_of(i + 1, count) - begin_of(i, count);
+    shares_[i].left.store(uint64_t{round} << 32 | pieces, std::memory_order_release);
+  }
   round_.store(round, std::memory_order_release);
   round_.notify_all();
-  work(round);
-  for (int look = 0; unfinished_.load(std::memory_order_acquire) != 0; ++look) wait_a_little(look);
-}
-
-void Team::work(uint32_t round) {
-  uint64_t left = left_.load(std::memory_order_acquire);
-  while (left >> 32 == round && static_cast<uint32_t>(left) > 0) {
-    if (!left_.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) continue;
-    call_(task_, static_cast<uint32_t>(left) - 1);
-    unfinished_.fetch_sub(1, std::memory_order_release);
-    left = left_.load(std::memory_order_acquire);
+  Bytes mine = work(0, round, {});
+  for (int look = 0; unfinished_.load(std::memory_order_acquire) != 0;) {
+    if (!fetch_some(mine)) rest(look++);
   }
 }
 
-void Team::help() {
+Team::Bytes Team::work(int member, uint32_t round, Bytes before) {
+  Bytes ahead = before;
+  for (int i = 0; i < size_; ++i) {
+    const int owner = (member + i) % size_;
+    auto& pieces = shares_[owner].left;
+    uint64_t left = pieces.load(std::memory_order_acquire);
+    while (left >> 32 == round && static_cast<uint32_t>(left) > 0) {
+      if (!pieces.compare_exchange_weak(left, left - 1, std::memory_order_acquire)) continue;
+      if (!upcoming_.empty()) {
+        const size_t begin = begin_of(member, upcoming_.size());
+        const size_t size = begin_of(member + 1, upcoming_.size()) - begin;
+        ahead = upcoming_.subspan(begin, std::min(size, kFetched));
+      }
+      call_(task_, begin_of(owner + 1, count_) - static_cast<uint32_t>(left));
+      unfinished_.fetch_sub(1, std::memory_order_release);
+      left = pieces.load(std::memory_order_acquire);
+    }
+  }
+  return ahead;
+}
+
+void Team::help(int member) {
   leave_cpu(cpu_.load(std::memory_order_relaxed));
+  Bytes mine;
   for (uint32_t seen = 0;;) {
-    for (int look = 0; round_.load(std::memory_order_acquire) == seen; ++look) {
+    for (int look = 0; round_.load(std::memory_order_acquire) == seen;) {
+      if (fetch_some(mine)) continue;
       if (look < kLooksBeforeSleep) {
-        wait_a_little(look);
+        rest(look++);
       } else {
         round_.wait(seen, std::memory_order_acquire);
       }
@@ -82,11 +117,12 @@ void Team::help() {
     if (stopped_) return;
     seen = round_.load(std::memory_order_acquire);
     leave_cpu(cpu_.load(std::memory_order_relaxed));
-    work(seen);
+    mine = work(member, seen, mine);
   }
 }
 
-void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team) {
+void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team,
+              const kernels::PackedMatrix* next) {
   const int first = product.first_panel;
   const int panels = (product.last_panel < 0 ? matrix.panels() : product.last_panel) - first;
   const int64_t work = product.rows * matrix.in() * kernels::kPanel * panels;
@@ -95,12 +131,15 @@ void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& produ
     return;
   }
   const int parts = std::min(panels, kPartsEach * team->size());
-  team->run(static_cast<uint32_t>(parts), [&](uint32_t i) {
-    kernels::Product part = product;
-    part.first_panel = first + panels * static_cast<int>(i) / parts;
-    part.last_panel = first + panels * (static_cast<int>(i) + 1) / parts;
-    matrix.multiply(part);
-  });
+  team->run(
+      static_cast<uint32_t>(parts),
+      [&](uint32_t i) {
+        kernels::Product part = product;
+        part.first_panel = first + panels * static_cast<int>(i) / parts;
+        part.last_panel = first + panels * (static_cast<int>(i) + 1) / parts;
+        matrix.multiply(part);
+      },
+      next == nullptr ? std::span<const std::byte>() : next->weights());
 }
 
 }  // namespace residual::decode

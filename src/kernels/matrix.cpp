@@ -99,6 +99,11 @@ std::span<const std::byte> PackedMatrix::packed() const {
   return {weights_.get(), bytes(out_, in_, precision_)};
 }
 
+std::span<const std::byte> PackedMatrix::weights() const {
+  if (is_packed_) return packed();
+  return {weights_.get(), static_cast<size_t>(int64_t{out_} * in_ * element_bytes(precision_))};
+}
+
 // make_row(o, room) gives the bytes of row o, which it may put into `room`: that is zero beyond
 // what it writes.
 template <class MakeRow>

@@ -94,6 +94,7 @@ class PackedMatrix {
   // What packed weights take: a multiple of a cache line.
   static size_t bytes(int out, int in, Precision precision);
   std::span<const std::byte> packed() const;
+  std::span<const std::byte> weights() const;                // packed or not, as products read them
   std::span<const float> scales() const { return scales_; }  // as in Panels
 
   void multiply(const Product& product) const;
