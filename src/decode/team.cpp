@@ -114,8 +114,9 @@ void Team::help(int member) {
         round_.wait(seen, std::memory_order_acquire);
       }
     }
-    if (stopped_) return;
+    // In this order: whoever sees the round that stop() began sees that it was the last.
     seen = round_.load(std::memory_order_acquire);
+    if (stopped_) return;
     leave_cpu(cpu_.load(std::memory_order_relaxed));
     mine = work(member, seen, mine);
   }

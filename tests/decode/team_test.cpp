@@ -34,6 +34,18 @@ TEST(Team, IsDoneWhenItReturns) {
   }
 }
 
+// However late its members hear of the last round.
+TEST(Team, Ends) {
+  for (int i = 0; i < 3000; ++i) {
+    Team team(2 + i % 3);
+    std::atomic<int> done = 0;
+    for (int round = 0; round < i % 4; ++round) {
+      team.run(3, [&](uint32_t) { ++done; });
+    }
+    EXPECT_EQ(done, 3 * (i % 4));
+  }
+}
+
 // One member is held up by a piece until all others are done: their owners cannot be waited for.
 TEST(Team, HelpsThoseWhoAreLate) {
   constexpr uint32_t kPieces = 8;
