@@ -52,7 +52,8 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   }
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
-  require(o.search.attention_layer == 0, "settings: attention_layer has no reader here either");
+  require(o.search.attention_layer == 0 || o.search.needs_attention(),
+          "settings: attention_layer has no reader here either");
   decode::check_sampling(o.search.sampling);
   o.shortlist.file = settings.shortlist;
   o.terms = settings.terms;

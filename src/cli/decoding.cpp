@@ -44,6 +44,14 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
       ->check(not_negative());
   add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
       ->check(not_negative());
+  add("--repetition-penalty", o.repetition_penalty,
+      "divides the logits of tokens that are there already; negative ones are multiplied", "X")
+      ->check(positive());
+  add("--coverage-penalty", o.coverage_penalty,
+      "adds this times the sum of the logarithms of the attention that the source's tokens got, "
+      "up to 1 each",
+      "X")
+      ->check(not_negative());
   add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");
   command.add_flag("--forbid-unk", o.forbid_unk, "never give <unk>")->group(group);
   command

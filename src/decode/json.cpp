@@ -32,6 +32,8 @@ ordered_json to_json(const SearchOptions& o) {
           {"max_length_offset", o.max_length_offset},
           {"stop", kStops[static_cast<size_t>(o.stop)]},
           {"no_repeat_ngram", o.no_repeat_ngram},
+          {"repetition_penalty", o.repetition_penalty},
+          {"coverage_penalty", o.coverage_penalty},
           {"unk_penalty", o.unk_penalty},
           {"forbid_unk", o.forbid_unk},
           {"replace_unk", o.replace_unk},

@@ -175,6 +175,7 @@ Translation LineWriter::translation(const Line& line) {
 
 Output LineWriter::joined(const Line& line, size_t rank) {
   Output all;
+  double coverage = 0;
   size_t source = 0, source_pieces = 0;
   for (const auto& part : line.parts) source_pieces += pieces_of(part);
   for (size_t p = 0; p < line.parts.size(); ++p) {
@@ -191,13 +192,15 @@ Output LineWriter::joined(const Line& line, size_t rank) {
       all.attention_to_end.push_back(h.attention[i].back());
     }
     all.score = h.score;
+    coverage += h.coverage;
     source += pieces_of(line.parts[p]);
     append_text(line, p, h, all.text);
   }
   if (line.parts.size() > 1) {
     const double sum =
         std::accumulate(all.log_probabilities.begin(), all.log_probabilities.end(), 0.0);
-    all.score = normalised(search_, sum, static_cast<int64_t>(all.log_probabilities.size()));
+    const auto tokens = static_cast<int64_t>(all.log_probabilities.size());
+    all.score = normalised(search_, sum, tokens) + coverage;
   }
   all.pieces = symbols(all.tokens, *tools_.target_vocabulary);
   return all;

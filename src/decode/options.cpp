@@ -1,6 +1,8 @@
 #include "decode/options.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "kernels/vocabulary.h"
@@ -8,7 +10,8 @@
 namespace residual::decode {
 namespace {
 
-constexpr double kColdest = 1e-4;  // temperature
+constexpr double kColdest = 1e-4;        // temperature
+constexpr double kHighestPenalty = 100;  // of repetition and coverage
 
 }  // namespace
 
@@ -33,6 +36,11 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
   visit.choice("stop", o.stop, {"full", "bound", "first"},
                "when a search ends: all of the beam ended, none can improve, n_best ended");
   visit("no_repeat_ngram", o.no_repeat_ngram, "no n tokens in a row come twice; 0: they may",
+        {.min = 0});
+  visit("repetition_penalty", o.repetition_penalty,
+        "divides logits of tokens that are there already, multiplies negative ones; 1: no effect");
+  visit("coverage_penalty", o.coverage_penalty,
+        "weight of the logarithms of attention that the source's tokens got, up to 1 each",
         {.min = 0});
   visit("unk_penalty", o.unk_penalty, "subtracted from the log-probability of <unk>");
   visit("forbid_unk", o.forbid_unk, "never give <unk>");
@@ -67,6 +75,11 @@ void check(const SearchOptions& o) {
   require_within(o.length_penalty, 100, "length_penalty");  // scores stay numbers
   require_within(o.word_penalty, 1e6, "word_penalty");
   require_within(o.unk_penalty, 1e6, "unk_penalty");
+  require(o.coverage_penalty >= 0 && o.coverage_penalty <= kHighestPenalty,
+          "coverage_penalty must be from 0 to {}, is {}", kHighestPenalty, o.coverage_penalty);
+  require(o.repetition_penalty >= 1 / kHighestPenalty && o.repetition_penalty <= kHighestPenalty,
+          "repetition_penalty must be from {} to {}, is {}", 1 / kHighestPenalty, kHighestPenalty,
+          o.repetition_penalty);
   require_finite(o.max_length_factor, "max_length_factor");
   require_finite(o.max_length_offset, "max_length_offset");
   require(o.max_length_factor > 0 || o.min_length <= 1 ||
@@ -85,6 +98,17 @@ void check(const SearchOptions& o) {
 double normalised(const SearchOptions& o, double sum, int64_t length) {
   const auto n = static_cast<double>(length);
   return (sum - o.word_penalty * n) / std::pow(n, o.length_penalty);
+}
+
+double coverage_term(const SearchOptions& o, std::span<const std::vector<float>> attention) {
+  if (o.coverage_penalty == 0 || attention.empty()) return 0;
+  double sum = 0;
+  for (size_t s = 0; s < attention[0].size(); ++s) {
+    double got = std::numeric_limits<float>::min();  // so that it has a logarithm
+    for (const auto& row : attention) got += row[s];
+    sum += std::log(std::min(got, 1.0));
+  }
+  return o.coverage_penalty * sum;
 }
 
 }  // namespace residual::decode

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/config.h"
 
@@ -27,9 +29,11 @@ struct Sampling {
 // with the score
 //
 //   (sum_i log p(y_i | y_1 ... y_{i-1}, source) - word_penalty * n) / n^length_penalty
+//     + coverage_penalty * sum_s log min(sum_i a_is, 1)
 //
-// Marian calls length_penalty `normalize`; fairseq has no word penalty. With fairseq's values, the
-// hypotheses and scores are fairseq's.
+// where a_is is the attention of y_i to the source's token s. Marian calls length_penalty
+// `normalize`; fairseq has no word penalty. With fairseq's values, the hypotheses and scores are
+// fairseq's.
 inline constexpr int64_t kWidestBeam = 62;
 struct SearchOptions {
   int64_t beam = 5;  // 1: greedy
@@ -41,6 +45,10 @@ struct SearchOptions {
   double max_length_offset = 10;  // sentence's own, where fairseq takes that of its batch's longest
   Stop stop = Stop::full;
   int64_t no_repeat_ngram = 0;  // no n tokens in a row come twice; 0: they may
+  // Logits of tokens that a hypothesis has already are divided by this if they are positive, else
+  // multiplied, before they become probabilities.
+  double repetition_penalty = 1;
+  double coverage_penalty = 0;  // see above; for parts of the source that nobody attended to
   double unk_penalty = 0;       // subtracted from the log-probability of <unk>
   bool forbid_unk = false;
   bool replace_unk = false;  // in texts, by the piece of the source that it attends to most
@@ -48,7 +56,7 @@ struct SearchOptions {
   bool with_attention = false;
   int64_t attention_layer = 0;  // of the decoder, counted from the top
 
-  bool needs_attention() const { return with_attention || replace_unk; }
+  bool needs_attention() const { return with_attention || replace_unk || coverage_penalty > 0; }
 };
 
 void fields(ConfigVisitor& visit, Sampling& sampling);
@@ -59,7 +67,10 @@ void check(const SearchOptions& options);
 // Fails if sampling is off, but any other setting of it is not the usual one.
 void check_sampling(const Sampling& sampling, const Sampling& usual = {});
 
-// The score of `length` tokens, </s> counted, whose log-probabilities have this sum.
+// The score of `length` tokens, </s> counted, whose log-probabilities have this sum, without its
+// term for coverage.
 double normalised(const SearchOptions& options, double sum, int64_t length);
+// That term, for attention [tokens][source tokens]. Not above 0.
+double coverage_term(const SearchOptions& options, std::span<const std::vector<float>> attention);
 
 }  // namespace residual::decode

@@ -19,7 +19,7 @@ struct Request {
   std::vector<int32_t> prefix;  // tokens that every translation begins with
   // Symbols that it may consist of, ascending, </s> and the prefix's among them; empty: all. Their
   // probabilities sum to 1. Searches that must look at whole rows of logits (sampling, several
-  // models, no_repeat_ngram, a negative unk_penalty, phrases) take no notice.
+  // models, no_repeat_ngram, repetition_penalty, a negative unk_penalty, phrases) take no notice.
   std::vector<int32_t> symbols;
   // What every translation contains, unless even the longest is too short; null: nothing. Such a
   // search, too, looks at whole rows. Sampling takes no notice.

@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "decode/search_sentence.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
@@ -28,33 +29,6 @@ void grow(std::vector<T>& buffer, int64_t size) {
 
 }  // namespace
 
-struct Search::Sentence {
-  Request request;  // with its search
-  bool is_summarised = false;
-  std::shared_ptr<const PackedMatrix> output;  // of request.symbols; null: all are looked at
-  std::vector<Memory> memories;                // by model
-  int64_t max_length = 0;
-  int64_t length = 0;     // tokens decoded so far
-  int first_row = 0;      // of its hypotheses, in this step
-  bool is_split = false;  // the first hypothesis has become several
-  std::vector<Live> live;
-  std::vector<Hypothesis> finished;
-
-  const SearchOptions& options() const { return *request.search; }
-  bool has_phrases(const Live& hypothesis) const {
-    return !request.phrases || request.phrases->are_met(hypothesis.phrases);
-  }
-};
-
-struct Search::Candidate {
-  double score;
-  int hypothesis;  // index among the sentence's live ones
-  int rank;        // among that hypothesis's candidates; at last, among its rivals
-  int32_t draw;
-  Choice choice;
-  int64_t phrase_tokens = 0;
-};
-
 Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
                const SearchOptions& options)
     : options_(std::make_shared<const SearchOptions>(options)),
@@ -71,7 +45,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
 bool Search::can_summarise(const SearchOptions& o) const {
   static_assert(2 * kWidestBeam + Chooser::kSpare <= Engine::kMostBest);
   return models_.engines().size() == 1 && !o.sampling.is_on && o.no_repeat_ngram == 0 &&
-         o.unk_penalty >= 0;
+         o.repetition_penalty == 1 && o.unk_penalty >= 0;
 }
 
 Search::~Search() = default;
@@ -259,6 +233,7 @@ Choice Search::given(const Sentence& s, int h, int32_t token) {
 void Search::advance(Sentence& s) {
   candidates_.clear();
   chooser_.set_unk_penalty(s.options().unk_penalty);
+  if (s.options().repetition_penalty != 1) discourage_repetition(s);
   if (s.request.is_unwanted()) {
     s.finished.clear();
   } else if (s.length < static_cast<int64_t>(s.request.prefix.size())) {
@@ -271,6 +246,22 @@ void Search::advance(Sentence& s) {
     search(s);
   }
   select(s);
+}
+
+// Of what a hypothesis has said, once, however often it has.
+void Search::discourage_repetition(const Sentence& s) {
+  const auto penalty = static_cast<float>(s.options().repetition_penalty);
+  for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
+    const int32_t* const path = paths_.data() + (s.first_row + h) * path_stride_ + 1;
+    said_.clear();
+    for (int64_t i = 0; i < s.length; ++i) said_.push_back(tree_[path[i]].token);
+    std::ranges::sort(said_);
+    said_.erase(std::unique(said_.begin(), said_.end()), said_.end());
+    float* const logits = models_.logits(s.first_row + h);
+    for (const int32_t token : said_) {
+      logits[token] = logits[token] > 0 ? logits[token] / penalty : logits[token] * penalty;
+    }
+  }
 }
 
 void Search::follow_prefix(Sentence& s) {
@@ -416,7 +407,10 @@ void Search::finish(Sentence& s, const Candidate& c) {
   Hypothesis h;
   h.score = normalised(s.options(), c.score, s.length + 1);
   const bool is_full = static_cast<int64_t>(s.finished.size()) == s.options().beam;
-  if (is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score)) return;
+  const auto comes_too_late = [&] {
+    return is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score);
+  };
+  if (comes_too_late()) return;
   h.tokens.assign(s.length + 1, kEos);
   h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
   if (s.options().needs_attention()) {
@@ -430,6 +424,9 @@ void Search::finish(Sentence& s, const Candidate& c) {
     h.log_probabilities[i] = tree_[node].log_probability;
     if (s.options().needs_attention()) h.attention[i] = node_attention_[node];
   }
+  h.coverage = coverage_term(s.options(), h.attention);
+  h.score += h.coverage;
+  if (comes_too_late()) return;
   if (is_full) {
     worst(s) = std::move(h);
   } else {

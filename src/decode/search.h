@@ -18,6 +18,7 @@ struct Hypothesis {
   std::vector<int32_t> tokens;                // the last one is </s>
   std::vector<float> log_probabilities;       // of each token
   std::vector<std::vector<float>> attention;  // [tokens][source tokens], if wanted
+  double coverage = 0;                        // its term of the score
   double score = 0;
 };
 
@@ -59,6 +60,7 @@ class Search {
   void summarise(std::span<const Sentence> sentences, Team* team);
   void summarise_some(const Sentence& sentence, Team* team);
   void advance(Sentence& sentence);
+  void discourage_repetition(const Sentence& sentence);
   Choice given(const Sentence& sentence, int row, int32_t token);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);
@@ -99,7 +101,7 @@ class Search {
   // What is known of one sentence while it advances.
   std::vector<Candidate> candidates_;  // best first
   std::vector<Live> parents_;          // its hypotheses before the step
-  std::vector<int32_t> forbidden_, wanted_;
+  std::vector<int32_t> forbidden_, wanted_, said_;
   std::vector<float> drawn_;  // a copy of a row of logits
 };
 

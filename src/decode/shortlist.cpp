@@ -51,6 +51,7 @@ void check_shortlist(const SearchOptions& search, size_t models) {
       {models > 1, "several models"},
       {search.sampling.is_on, "sampling"},
       {search.no_repeat_ngram > 0, "no_repeat_ngram"},
+      {search.repetition_penalty != 1, "repetition_penalty"},
       {search.unk_penalty < 0, "a negative unk_penalty"}};
   for (const auto& [is_given, name] : others) {
     require(!is_given, "a shortlist does not go with {}", name);

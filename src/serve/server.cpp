@@ -379,7 +379,7 @@ class Server::Http : public httplib::Server {
     if (attention_size(wanted) > kMostAttention) {
       return answer_error(response, 413,
                           "the attention of so much text is too large; send several, or leave "
-                          "with_attention and replace_unk out");
+                          "with_attention, replace_unk and coverage_penalty out");
     }
     const std::vector<Line> lines = lines_of(wanted);
     const auto stay = waiting_.enter(count);

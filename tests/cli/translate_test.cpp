@@ -227,9 +227,17 @@ TEST_F(Translate, TakesWordsFromAShortlist) {
   EXPECT_EQ(output(all + " --shortlist @lex --shortlist-frequent 1000"), output(all));
   expect_failure(all + " --shortlist-best 5", 2, "--shortlist");
   expect_failure(all + " --shortlist @nowhere", 1, "nowhere");
-  for (const std::string other :
-       {"--sample", "--no-repeat-ngram 2", "--unk-penalty -1", "--model @pre-ln"}) {
+  for (const std::string other : {"--sample", "--no-repeat-ngram 2", "--repetition-penalty 1.2",
+                                  "--unk-penalty -1", "--model @pre-ln"}) {
     expect_failure(all + " --shortlist @lex " + other, 2, "a shortlist does not go with");
+  }
+}
+
+TEST_F(Translate, RefusesPenaltiesThatAreNone) {
+  const std::string command = "echo a b | residual translate --model @post-ln --pieces ";
+  for (const std::string penalty : {"--repetition-penalty 0", "--repetition-penalty 1000",
+                                    "--coverage-penalty -1", "--coverage-penalty 1000"}) {
+    expect_failure(command + penalty, 2, "penalty");
   }
 }
 
