@@ -6,6 +6,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/tiles.h"
@@ -68,13 +70,11 @@ class Inputs {
   int64_t count_ = 0;
 };
 
-// Rows [row, row + kRows) by columns [column, column + kTileWidth) of y. `inputs`: of these alone.
-template <int kRows, class Weight>
-HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
-                             const Ahead& ahead, const Inputs* inputs) {
-  constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
-  const Weight* w =
-      static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel + column % kPanel;
+// Rows [row, row + kRows) by columns [column, column + kTileWidth) of y, of which `w` are the
+// weights. `inputs`: of these alone.
+template <int kRows, bool kIsScaled, class Weight>
+HWY_NOINLINE void float_tile(const Panels& m, const Product& p, const Weight* w, int64_t row,
+                             int64_t column, const Ahead& ahead, const Inputs* inputs) {
   const float* x = p.x + row * p.x_stride;
   const Tile<kRows> y(p, row, column, m.out - column);
   Floats sum[kRows][kTileVectors];
@@ -113,23 +113,62 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, int64_t row, int
   });
 }
 
+// Calls tile(Rows<n>(), row, column, ahead) for all tiles of the product.
+template <class Weight, class Call>
+HWY_INLINE void over_float_tiles(const Panels& m, const Product& p, const Call& tile) {
+  over_tiles<kTileRows>(m, p, m.in * int64_t{sizeof(float)},
+                        int64_t{m.in} * kPanel * sizeof(Weight), m.in, tile);
+}
+
+template <class Weight>
+const Weight* panel_of(const Panels& m, int64_t column) {
+  return static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel;
+}
+
+// With many rows: each panel becomes float32 once, and not in each of its tiles.
+template <bool kIsScaled, class Weight>
+void multiply_widened(const Panels& m, const Product& p) {
+  thread_local std::vector<float> room;  // grows to the largest panel
+  constexpr size_t kAlignment = kCacheLine / sizeof(float);
+  const auto size = static_cast<size_t>(m.in) * kPanel;
+  if (room.size() < size + kAlignment) room.resize(size + kAlignment);
+  void* start = room.data();
+  size_t bytes = room.size() * sizeof(float);
+  auto* const wide =
+      static_cast<float*>(std::align(kCacheLine, size * sizeof(float), start, bytes));
+  int64_t panel = -1;
+  over_float_tiles<Weight>(
+      m, p, [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+        if (panel != column / kPanel) {
+          panel = column / kPanel;
+          const auto* const narrow = panel_of<Weight>(m, column);
+          for (size_t i = 0; i < size; i += kLanes) hn::Store(load(narrow + i), kFloats, wide + i);
+        }
+        float_tile<decltype(rows)::value, kIsScaled>(m, p, wide + column % kPanel, row, column,
+                                                     ahead, nullptr);
+      });
+}
+
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
-  const int64_t x_bytes = m.in * int64_t{sizeof(float)};
-  const int64_t panel_bytes = int64_t{m.in} * kPanel * sizeof(Weight);
+  constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
+  constexpr int64_t kManyRows = int64_t{4} * kTileRows;
+  if constexpr (!std::is_same_v<Weight, float>) {
+    if (p.rows >= kManyRows) return multiply_widened<kIsScaled, Weight>(m, p);
+  }
   const auto multiply = [&](const Inputs* inputs) HWY_ATTR {
-    over_tiles<kTileRows>(m, p, x_bytes, panel_bytes, m.in,
-                          [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
-                            float_tile<decltype(rows)::value, Weight>(m, p, row, column, ahead,
-                                                                      inputs);
-                          });
+    over_float_tiles<Weight>(
+        m, p, [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+          const auto* const w = panel_of<Weight>(m, column) + column % kPanel;
+          float_tile<decltype(rows)::value, kIsScaled>(m, p, w, row, column, ahead, inputs);
+        });
   };
   // With more rows, weights come from the cache, and few inputs are zero in all of them.
   constexpr int64_t kFewRows = 6;
   if (!p.is_sparse || p.rows > kFewRows) return multiply(nullptr);
   thread_local std::vector<int32_t> list;
   const Inputs inputs(p, m.in, list);
-  multiply(8 * inputs.count() < 7 * m.in ? &inputs : nullptr);
+  multiply(8 * inputs.count() < int64_t{7} * m.in ? &inputs : nullptr);
 }
 
 }  // namespace
