@@ -198,7 +198,7 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
     if (k % 3 == 1) return cross_attention(layer, l, x);
     const bool is_last = k + 1 == 3 * static_cast<int>(layers.size());
     return e_.feed_forward(layer.feed_forward, x, team_,
-                           is_last ? &e_.weights_->first_output() : &layers[l + 1].self.qkv);
+                           is_last ? e_.weights_->likely_output() : &layers[l + 1].self.qkv);
   }
 
  private:

@@ -112,8 +112,8 @@ class Weights {
   bool has_screen() const { return screen_.valid(); }
   const PackedMatrix& screen() const { return screen_.get(); }
   const PackedMatrix& output_rows() const { return output_rows_; }
-  // What a step multiplies with first of all to choose its tokens.
-  const PackedMatrix& first_output() const { return has_screen() ? screen() : output(); }
+  // What a step is likely to choose its tokens with; null if that is not there yet.
+  const PackedMatrix* likely_output() const;
 
   // What makes the logits of some symbols.
   PackedMatrix output_of(std::span<const int32_t> symbols) const {

@@ -152,9 +152,13 @@ void multiply_widened(const Panels& m, const Product& p) {
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
   constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
-  constexpr int64_t kManyRows = int64_t{4} * kTileRows;
   if constexpr (!std::is_same_v<Weight, float>) {
-    if (p.rows >= kManyRows) return multiply_widened<kIsScaled, Weight>(m, p);
+    // A wide panel has to fit the second-level cache beside rows of x and the next narrow one.
+    constexpr int64_t kManyRows = int64_t{4} * kTileRows, kMostBytes = 256 << 10;
+    const int64_t bytes = int64_t{m.in} * kPanel * int64_t{sizeof(float)};
+    if (p.rows >= kManyRows && bytes <= kMostBytes) {
+      return multiply_widened<kIsScaled, Weight>(m, p);
+    }
   }
   const auto multiply = [&](const Inputs* inputs) HWY_ATTR {
     over_float_tiles<Weight>(
