@@ -48,8 +48,8 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
       "divides the logits of tokens that are there already; negative ones are multiplied", "X")
       ->check(positive());
   add("--coverage-penalty", o.coverage_penalty,
-      "adds this times the sum of the logarithms of the attention that the source's tokens got, "
-      "up to 1 each",
+      "adds to a score this times the sum of the logarithms of the attention that the source's "
+      "tokens got, up to 1 each",
       "X")
       ->check(not_negative());
   add("--unk-penalty", o.unk_penalty, "subtracted from the log-probability of <unk>", "X");

@@ -135,6 +135,11 @@ void run(const Options& o) {
   if (!o.phrases.empty() && o.model.translator.search.sampling.is_on) {
     throw CLI::ValidationError("--phrases does not go with --sample");
   }
+  const decode::SearchOptions& search = o.model.translator.search;
+  if (search.attention_layer != 0 && !search.needs_attention()) {
+    throw CLI::ValidationError(
+        "--alignment-layer is for --alignments, --replace-unk and --coverage-penalty");
+  }
   Input input(o);
   text::LineWriter output(o.files.output);
   const auto translator = load_translator(o.model);
@@ -171,8 +176,8 @@ void add_output_options(CLI::App& command, Options& o) {
       ->group(group);
   command
       .add_option("--alignment-layer", o.model.translator.search.attention_layer,
-                  "decoder layer whose attention that is, counted from the top")
-      ->needs("--alignments")
+                  "decoder layer whose attention that is, counted from the top; also that of "
+                  "--replace-unk and --coverage-penalty")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")

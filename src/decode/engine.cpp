@@ -399,6 +399,7 @@ void Engine::summarise(const PackedMatrix& matrix, const Rows& hidden, int64_t f
   float* logits = wide(count, std::min(stride, int64_t{matrix.panels()} * kernels::kPanel));
   for (int64_t column = 0; column < matrix.out(); column += stride) {
     const int64_t columns = std::min<int64_t>(stride, matrix.out() - column);
+    const bool is_last = column + columns == matrix.out();
     multiply(matrix,
              {.x = hidden.data() + first * hidden.width(),
               .rows = count,
@@ -407,7 +408,7 @@ void Engine::summarise(const PackedMatrix& matrix, const Rows& hidden, int64_t f
               .y_column = column,
               .first_panel = static_cast<int>(column / kernels::kPanel),
               .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
-             team, &weights_->decoder().layers.front().self.qkv);
+             team, is_last ? &weights_->decoder().layers.front().self.qkv : nullptr);
     run(team, rows.size(),
         [&](size_t i) { rows[i].add(logits + static_cast<int64_t>(i) * columns, columns); });
   }

@@ -83,15 +83,17 @@ void Ensemble::average_attention(size_t m, int64_t rows) {
   }
 }
 
-void Ensemble::project(int64_t first, int64_t count, Team* team) {
+void Ensemble::project(int64_t first, int64_t count, const Change& change, Team* team) {
   first_row_ = first;
   grow(logits_, count * vocabulary());
   engines_[0].project(hidden_[0], first, count, logits_.data(), team);
+  change(logits_.data());
   if (engines_.size() == 1) return;
   kernels::log_softmax(logits_.data(), count, vocabulary(), logits_.data());
   grow(other_logits_, count * vocabulary());
   for (size_t m = 1; m < engines_.size(); ++m) {
     engines_[m].project(hidden_[m], first, count, other_logits_.data(), team);
+    change(other_logits_.data());
     kernels::log_softmax(other_logits_.data(), count, vocabulary(), other_logits_.data());
     kernels::mix(1 / static_cast<float>(m + 1), other_logits_.data(), count * vocabulary(),
                  logits_.data());

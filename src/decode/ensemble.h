@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -35,8 +36,10 @@ class Ensemble {
   void release_large() {  // as Engine::release_large
     for (auto& engine : engines_) engine.release_large();
   }
-  // Makes the logits of `count` rows of the last step, from `first` on.
-  void project(int64_t first, int64_t count, Team* team);
+  // Makes the logits of `count` rows of the last step, from `first` on. `change` may change each
+  // model's logits [count, vocabulary] before they become probabilities.
+  using Change = std::function<void(float* logits)>;
+  void project(int64_t first, int64_t count, const Change& change, Team* team);
 
   // As Engine::summarise, of the last step's rows. REQUIRES: there is one model.
   void summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team);

@@ -56,7 +56,8 @@ struct SearchOptions {
   bool with_attention = false;
   int64_t attention_layer = 0;  // of the decoder, counted from the top
 
-  bool needs_attention() const { return with_attention || replace_unk || coverage_penalty > 0; }
+  bool gives_attention() const { return with_attention || replace_unk; }  // with hypotheses
+  bool needs_attention() const { return gives_attention() || coverage_penalty > 0; }
 };
 
 void fields(ConfigVisitor& visit, Sampling& sampling);

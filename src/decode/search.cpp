@@ -175,10 +175,13 @@ void Search::advance_all(Team* team) {
     } while (end < sentences_.size() && !sentences_[end].output &&
              sentences_[end].is_summarised == is_summarised &&
              rows + sentences_[end].live.size() <= most);
+    const auto some = std::span(sentences_).subspan(first, end - first);
     if (is_summarised) {
-      summarise(std::span(sentences_).subspan(first, end - first), team);
+      summarise(some, team);
     } else {
-      models_.project(sentences_[first].first_row, static_cast<int64_t>(rows), team);
+      models_.project(
+          some[0].first_row, static_cast<int64_t>(rows),
+          [&](float* logits) { discourage_repetition(some, logits); }, team);
     }
     for (size_t i = first; i < end; ++i) advance(sentences_[i]);
   }
@@ -233,7 +236,6 @@ Choice Search::given(const Sentence& s, int h, int32_t token) {
 void Search::advance(Sentence& s) {
   candidates_.clear();
   chooser_.set_unk_penalty(s.options().unk_penalty);
-  if (s.options().repetition_penalty != 1) discourage_repetition(s);
   if (s.request.is_unwanted()) {
     s.finished.clear();
   } else if (s.length < static_cast<int64_t>(s.request.prefix.size())) {
@@ -248,18 +250,20 @@ void Search::advance(Sentence& s) {
   select(s);
 }
 
-// Of what a hypothesis has said, once, however often it has.
-void Search::discourage_repetition(const Sentence& s) {
-  const auto penalty = static_cast<float>(s.options().repetition_penalty);
-  for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
-    const int32_t* const path = paths_.data() + (s.first_row + h) * path_stride_ + 1;
-    said_.clear();
-    for (int64_t i = 0; i < s.length; ++i) said_.push_back(tree_[path[i]].token);
-    std::ranges::sort(said_);
-    said_.erase(std::unique(said_.begin(), said_.end()), said_.end());
-    float* const logits = models_.logits(s.first_row + h);
-    for (const int32_t token : said_) {
-      logits[token] = logits[token] > 0 ? logits[token] / penalty : logits[token] * penalty;
+// In the logits of these sentences' rows: of what a hypothesis has said, once, however often.
+void Search::discourage_repetition(std::span<const Sentence> sentences, float* logits) {
+  for (const auto& s : sentences) {
+    const auto penalty = static_cast<float>(s.options().repetition_penalty);
+    for (size_t h = 0; h < s.live.size(); ++h, logits += models_.vocabulary()) {
+      if (penalty == 1) continue;
+      const int32_t* const path = paths_.data() + (s.first_row + h) * path_stride_ + 1;
+      said_.clear();
+      for (int64_t i = 0; i < s.length; ++i) said_.push_back(tree_[path[i]].token);
+      std::ranges::sort(said_);
+      said_.erase(std::unique(said_.begin(), said_.end()), said_.end());
+      for (const int32_t token : said_) {
+        logits[token] = logits[token] > 0 ? logits[token] / penalty : logits[token] * penalty;
+      }
     }
   }
 }
@@ -427,6 +431,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
   h.coverage = coverage_term(s.options(), h.attention);
   h.score += h.coverage;
   if (comes_too_late()) return;
+  if (!s.options().gives_attention()) h.attention.clear();
   if (is_full) {
     worst(s) = std::move(h);
   } else {

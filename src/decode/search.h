@@ -60,7 +60,7 @@ class Search {
   void summarise(std::span<const Sentence> sentences, Team* team);
   void summarise_some(const Sentence& sentence, Team* team);
   void advance(Sentence& sentence);
-  void discourage_repetition(const Sentence& sentence);
+  void discourage_repetition(std::span<const Sentence> sentences, float* logits);
   Choice given(const Sentence& sentence, int row, int32_t token);
   // Each gives candidates_, best first, for one way of choosing tokens.
   void follow_prefix(Sentence& sentence);

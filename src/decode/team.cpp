@@ -43,7 +43,7 @@ bool fetch_some(std::span<const std::byte>& bytes) {
 }  // namespace
 
 Team::Team(int threads)
-    : cpu_(current_cpu()), size_(std::max(threads, 1)), shares_(std::make_unique<Share[]>(size_)) {
+    : size_(std::max(threads, 1)), shares_(std::make_unique<Share[]>(size_)), cpu_(current_cpu()) {
   try {
     for (int i = 1; i < threads; ++i) helpers_.emplace_back([this, i] { help(i); });
   } catch (...) {  // the system has no more

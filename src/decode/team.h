@@ -56,6 +56,9 @@ class Team {
     return count * static_cast<Count>(member) / static_cast<Count>(size());
   }
 
+  std::atomic<bool> stopped_ = false;
+  int size_;
+  std::unique_ptr<Share[]> shares_;  // of the members; the caller is the first
   // Of this round. Whoever takes a piece may read them: the round lasts until that piece is done.
   Call call_ = nullptr;
   const void* task_ = nullptr;
@@ -65,9 +68,6 @@ class Team {
   // Apart from each other: one side spins on each.
   alignas(64) std::atomic<uint32_t> round_ = 0;
   alignas(64) std::atomic<uint32_t> unfinished_ = 0;
-  std::atomic<bool> stopped_ = false;
-  int size_;
-  std::unique_ptr<Share[]> shares_;  // of the members; the caller is the first
   std::vector<std::thread> helpers_;
 };
 

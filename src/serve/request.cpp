@@ -164,7 +164,7 @@ int64_t count_lines(const TranslationRequest& request) {
 }
 
 double attention_size(const TranslationRequest& request) {
-  if (!request.search.needs_attention()) return 0;
+  if (!request.search.gives_attention()) return 0;
   double size = 0;
   for (const auto& text : request.texts) {
     for (std::string_view rest = text; !rest.empty();) {

@@ -378,8 +378,8 @@ class Server::Http : public httplib::Server {
     }
     if (attention_size(wanted) > kMostAttention) {
       return answer_error(response, 413,
-                          "the attention of so much text is too large; send several, or leave "
-                          "with_attention, replace_unk and coverage_penalty out");
+                          "the attention of so much text is too large; send several, or set "
+                          "with_attention and replace_unk to false");
     }
     const std::vector<Line> lines = lines_of(wanted);
     const auto stay = waiting_.enter(count);

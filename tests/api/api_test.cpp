@@ -134,6 +134,7 @@ TEST_F(Api, SaysWhatIsWrongWithAModelOrASetting) {
   expect_failure("precision=fp64", "fp64");
   expect_failure("source=o'x", "o'x");
   expect_failure("with_attention=true", "with_attention");
+  expect_failure("attention_layer=1", "attention_layer");
 }
 
 TEST_F(Api, RefusesLinesThatAreNoLines) {

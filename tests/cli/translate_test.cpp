@@ -239,6 +239,8 @@ TEST_F(Translate, RefusesPenaltiesThatAreNone) {
                                     "--coverage-penalty -1", "--coverage-penalty 1000"}) {
     expect_failure(command + penalty, 2, "penalty");
   }
+  expect_failure(command + "--alignment-layer 1", 2, "--alignment-layer");
+  output(command + "--alignment-layer 1 --coverage-penalty 0.2");
 }
 
 TEST_F(Translate, LengthPenaltyZeroMakesScoresSums) {

@@ -76,6 +76,20 @@ TEST(RepetitionPenalty, ChangesTheLogitsOfWhatWasSaid) {
   }
 }
 
+// Each model's logits are penalised: two that are the same say what one says.
+TEST(RepetitionPenalty, IsThatOfEveryModel) {
+  const auto model = random_model(small_config(), 3).weights(Precision::float32);
+  const SearchOptions options = {.beam = 3, .n_best = 3, .repetition_penalty = 1.5};
+  const auto one = search_with(options, some_requests(), {model});
+  const auto two = search_with(options, some_requests(), {model, model});
+  for (size_t i = 0; i < one.size(); ++i) {
+    for (size_t rank = 0; rank < one[i].size(); ++rank) {
+      ASSERT_EQ(two[i][rank].tokens, one[i][rank].tokens) << i;
+      EXPECT_NEAR(two[i][rank].score, one[i][rank].score, 1e-5) << i;
+    }
+  }
+}
+
 TEST(RepetitionPenalty, KeepsAGreedySearchFromRepeatingItself) {
   const auto model = random_model(small_config(), 5).weights(Precision::float32);
   const auto repeats = [&](double penalty) {
@@ -125,6 +139,14 @@ TEST(CoveragePenalty, IsTheLogarithmOfTheAttentionEachSourceTokenGot) {
         EXPECT_TRUE(std::ranges::is_sorted(found[i], std::greater<>(), &Hypothesis::score));
       }
     }
+  }
+}
+
+TEST(CoveragePenalty, GivesNoAttentionThatNobodyWants) {
+  const auto model = random_model(small_config(), 3).weights(Precision::float32);
+  for (const auto& found : search_with({.coverage_penalty = 0.3}, some_requests(), {model})) {
+    EXPECT_TRUE(found[0].attention.empty());
+    EXPECT_LE(found[0].coverage, 0);
   }
 }
 

@@ -146,6 +146,8 @@ TEST(SomeSymbols, AreForEveryBeamThereIs) {
   EXPECT_NO_THROW(check_shortlist({}, 1));
   EXPECT_THROW(check_shortlist({}, 2), Error);
   EXPECT_THROW(check_shortlist({.no_repeat_ngram = 2}, 1), Error);
+  EXPECT_THROW(check_shortlist({.repetition_penalty = 1.1}, 1), Error);
+  EXPECT_NO_THROW(check_shortlist({.coverage_penalty = 0.1}, 1));
   EXPECT_THROW(check_shortlist({.unk_penalty = -1}, 1), Error);
   EXPECT_THROW(check_shortlist({.sampling = {.is_on = true}}, 1), Error);
 }

@@ -167,6 +167,18 @@ TEST(Translator, ScoresASplitLineAsOneTranslation) {
   }
 }
 
+TEST(Translator, AddsUpTheCoverageOfASplitLinesParts) {
+  const std::vector<std::string> lines = {words(1, 200)};
+  const auto term = [&](double penalty) {
+    auto translator = word_translator({.search = {.beam = 1, .coverage_penalty = penalty}});
+    const auto output = translator.translate(lines)[0].outputs[0];
+    return output.score - output.log_probability() / static_cast<double>(output.pieces.size() + 1);
+  };
+  EXPECT_NEAR(term(0), 0, 1e-6);
+  EXPECT_LT(term(1), -0.01);
+  EXPECT_NEAR(term(3), 3 * term(1), 1e-6);
+}
+
 // One character can make several tokens.
 TEST(Translator, NamesALineThatCannotBeSplitToFit) {
   auto tools = word_tools();

@@ -69,6 +69,9 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 1e999})"), HasSubstr("too large"));
   EXPECT_THAT(error_of(R"({"text": "a", "n_best": 6})"), HasSubstr("n_best is 6"));
   EXPECT_THAT(error_of(R"({"text": "a", "attention_layer": 1})"), HasSubstr("always 0 here"));
+  EXPECT_THAT(error_of(R"({"text": "a", "repetition_penalty": 0})"),
+              HasSubstr("repetition_penalty"));
+  EXPECT_THAT(error_of(R"({"text": "a", "coverage_penalty": -1})"), HasSubstr("coverage_penalty"));
   EXPECT_THAT(error_of(R"({"text": "a", "sampling": {"top_k": 3}})"),
               HasSubstr("with sampling.is_on only"));
   EXPECT_THAT(error_of(R"({"text": ["a"], "prefix": ["b", "c"]})"),
@@ -121,6 +124,8 @@ TEST(Request, CountsLinesAndAttentionBeforehand) {
   }
   EXPECT_EQ(count_lines(parse_text("", {}, {})), 0);
   EXPECT_EQ(attention_size(parse_json(R"({"text": "abc\nabcd"})", {})), 0);
+  // What only the search looks at is no part of an answer.
+  EXPECT_EQ(attention_size(parse_json(R"({"text": "abc\nabcd", "coverage_penalty": 0.2})", {})), 0);
   const auto wanted =
       parse_json(R"({"text": "abc\nabcd", "with_attention": true, "n_best": 2})", {});
   EXPECT_EQ(attention_size(wanted), 2 * (9 + 16));
