@@ -81,7 +81,7 @@ class Input {
     while (!line.empty()) {
       const size_t end = std::min(line.find('\t'), line.size());
       const std::string_view phrase = line.substr(0, end);
-      if (phrase.find_first_not_of(' ') != phrase.npos) phrases.emplace_back(phrase);
+      if (phrase.find_first_not_of(' ') != std::string_view::npos) phrases.emplace_back(phrase);
       line.remove_prefix(std::min(end + 1, line.size()));
     }
     return phrases;
