@@ -6,10 +6,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <memory>
 #include <type_traits>
 #include <vector>
 
+#include "kernels/scratch.h"
 #include "kernels/tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -128,21 +128,17 @@ const Weight* panel_of(const Panels& m, int64_t column) {
 // With many rows: each panel becomes float32 once, and not in each of its tiles.
 template <bool kIsScaled, class Weight>
 void multiply_widened(const Panels& m, const Product& p) {
-  thread_local std::vector<float> room;  // grows to the largest panel
-  constexpr size_t kAlignment = kCacheLine / sizeof(float);
-  const auto size = static_cast<size_t>(m.in) * kPanel;
-  if (room.size() < size + kAlignment) room.resize(size + kAlignment);
-  void* start = room.data();
-  size_t bytes = room.size() * sizeof(float);
-  auto* const wide =
-      static_cast<float*>(std::align(kCacheLine, size * sizeof(float), start, bytes));
+  constexpr int64_t kAlignment = kCacheLine / sizeof(float);
+  const int64_t size = int64_t{m.in} * kPanel;
+  float* wide = thread_scratch(size + kAlignment);
+  wide += -reinterpret_cast<uintptr_t>(wide) % kCacheLine / sizeof(float);
   int64_t panel = -1;
   over_float_tiles<Weight>(
       m, p, [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
         if (panel != column / kPanel) {
           panel = column / kPanel;
           const auto* const narrow = panel_of<Weight>(m, column);
-          for (size_t i = 0; i < size; i += kLanes) hn::Store(load(narrow + i), kFloats, wide + i);
+          for (int64_t i = 0; i < size; i += kLanes) hn::Store(load(narrow + i), kFloats, wide + i);
         }
         float_tile<decltype(rows)::value, kIsScaled>(m, p, wide + column % kPanel, row, column,
                                                      ahead, nullptr);
