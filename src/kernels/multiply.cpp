@@ -34,7 +34,7 @@ constexpr int64_t kYInterval = 8;
 class Inputs {
  public:
   // How far ahead of its use an input's weights are fetched: with gaps, a CPU does not by itself.
-  static constexpr int64_t kAhead = 16;
+  static constexpr int64_t kAhead = kFetchDistance / (kTileWidth * int64_t{sizeof(float)});
 
   // Lists them in `list`, which grows to the largest `in`.
   Inputs(const Product& p, int64_t in, std::vector<int32_t>& list) {
@@ -101,7 +101,9 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, const Weight* w,
   } else {
     for (int64_t i = 0; i < inputs->count(); ++i) {
       const Weight* const next = w + (*inputs)[i + Inputs::kAhead] * kPanel;
-      for (int64_t v = 0; v < kTileWidth; v += kCacheLine / sizeof(Weight)) hwy::Prefetch(next + v);
+      for (int64_t v = 0; v < kTileWidth; v += kCacheLine / sizeof(Weight)) {
+        fetch_to_second_level(next + v);
+      }
       const int64_t k = (*inputs)[i];
       add(k, w + k * kPanel);
     }
@@ -163,12 +165,13 @@ void multiply_float(const Panels& m, const Product& p) {
           float_tile<decltype(rows)::value, kIsScaled>(m, p, w, row, column, ahead, inputs);
         });
   };
-  // With more rows, weights come from the cache, and few inputs are zero in all of them.
+  // With more rows, weights come from the cache, and few inputs are zero in all of them. With few
+  // gaps, memory gives all weights in a row sooner than those that are wanted.
   constexpr int64_t kFewRows = 6;
   if (!p.is_sparse || p.rows > kFewRows) return multiply(nullptr);
   thread_local std::vector<int32_t> list;
   const Inputs inputs(p, m.in, list);
-  multiply(8 * inputs.count() < int64_t{7} * m.in ? &inputs : nullptr);
+  multiply(8 * inputs.count() < int64_t{5} * m.in ? &inputs : nullptr);
 }
 
 }  // namespace
