@@ -191,7 +191,7 @@ HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quanti
 #pragma GCC unroll 4  // so that the squares stay in registers
     for (int64_t j = 0; j < kLanes / 4; ++j) {
       if (others_follow) {
-        for (int i = 0; i < 4; ++i) hwy::Prefetch(ahead + (4 * j + i) * kLanes);
+        for (int i = 0; i < 4; ++i) fetch_to_second_level(ahead + (4 * j + i) * kLanes);
       }
       transpose_four(kInts, squares[0][j], squares[1][j], squares[2][j], squares[3][j],
                      [&](Ints weights, int i) HWY_ATTR {

@@ -43,7 +43,7 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
     for (int64_t j = 0; j < kLanes / 4; ++j) {
       if (is_within || others_follow) {
         for (int i = 0; i < kLanes / 4; ++i) {
-          __builtin_prefetch(ahead + (j * (kLanes / 4) + i) * in, 0, 2);
+          fetch_to_second_level(ahead + (j * (kLanes / 4) + i) * in);
         }
       }
       transpose_four(kFloats, squares[0][j], squares[1][j], squares[2][j], squares[3][j],
