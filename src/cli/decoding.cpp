@@ -42,6 +42,15 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
   add("--max-length-offset", o.max_length_offset, "... and so many more")
       ->excludes(longest)
       ->check(not_negative());
+  CLI::Option* const groups =
+      add("--diverse-groups", o.diverse_groups,
+          "groups that the beam is divided into; what one chooses, later ones avoid. For n-best "
+          "lists that differ");
+  groups->check(positive());
+  add("--diverse-strength", o.diverse_strength,
+      "what a token costs each time that a group before has chosen it in the same step", "X")
+      ->needs(groups)
+      ->check(not_negative());
   add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
       ->check(not_negative());
   add("--repetition-penalty", o.repetition_penalty,

@@ -31,6 +31,8 @@ ordered_json to_json(const SearchOptions& o) {
           {"max_length_factor", o.max_length_factor},
           {"max_length_offset", o.max_length_offset},
           {"stop", kStops[static_cast<size_t>(o.stop)]},
+          {"diverse_groups", o.diverse_groups},
+          {"diverse_strength", o.diverse_strength},
           {"no_repeat_ngram", o.no_repeat_ngram},
           {"repetition_penalty", o.repetition_penalty},
           {"coverage_penalty", o.coverage_penalty},

@@ -11,7 +11,7 @@ namespace residual::decode {
 namespace {
 
 constexpr double kColdest = 1e-4;        // temperature
-constexpr double kHighestPenalty = 100;  // of repetition and coverage
+constexpr double kHighestPenalty = 100;  // of repetition, coverage and likeness
 
 }  // namespace
 
@@ -35,6 +35,11 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
   visit("max_length_offset", o.max_length_offset, "see max_length_factor", {.min = 0});
   visit.choice("stop", o.stop, {"full", "bound", "first"},
                "when a search ends: all of the beam ended, none can improve, n_best ended");
+  visit("diverse_groups", o.diverse_groups,
+        "groups of the beam that are kept from choosing the same tokens; 1: none", {.min = 1});
+  visit("diverse_strength", o.diverse_strength,
+        "what a token costs each time that a group before has chosen it in the same step",
+        {.min = 0});
   visit("no_repeat_ngram", o.no_repeat_ngram, "no n tokens in a row come twice; 0: they may",
         {.min = 0});
   visit("repetition_penalty", o.repetition_penalty,
@@ -91,6 +96,12 @@ void check(const SearchOptions& o) {
           o.sampling.temperature);
   require(o.sampling.top_p > 0 && o.sampling.top_p <= 1, "top_p must be in (0, 1], is {}",
           o.sampling.top_p);
+  require(o.diverse_groups >= 1 && o.beam % o.diverse_groups == 0,
+          "a beam of {} has no {} groups of one size", o.beam, o.diverse_groups);
+  require(o.diverse_strength >= 0 && o.diverse_strength <= kHighestPenalty,
+          "diverse_strength must be from 0 to {}, is {}", kHighestPenalty, o.diverse_strength);
+  require(o.diverse_groups == 1 || (!o.sampling.is_on && o.stop == Stop::full),
+          "diverse_groups is for beam search; each group ends for itself, so stop must be full");
   require(!o.sampling.is_on || o.stop == Stop::full,
           "stop: is for beam search; draws end each for itself");
 }

@@ -44,6 +44,11 @@ struct SearchOptions {
   double max_length_factor = 2;   // at most int(factor * S + offset) tokens before </s>. S is the
   double max_length_offset = 10;  // sentence's own, where fairseq takes that of its batch's longest
   Stop stop = Stop::full;
+  // Groups that a beam is made of. They choose their tokens in turn, and what those before have
+  // chosen in the same step costs diverse_strength, each time, though not in scores: diverse beam
+  // search (Vijayakumar et al. 2018). Each group ends for itself. 1: no groups.
+  int64_t diverse_groups = 1;
+  double diverse_strength = 0.5;
   int64_t no_repeat_ngram = 0;  // no n tokens in a row come twice; 0: they may
   // Logits of tokens that a hypothesis has already are divided by this if they are positive, else
   // multiplied, before they become probabilities.

@@ -84,6 +84,7 @@ void Search::add(std::vector<Request> requests, Team* team) {
     }
     s.memories = std::move(memories[i]);
     s.max_length = longest_translation(s);
+    s.ended.assign(s.groups(), 0);
     const int32_t root = tree_.add(HypothesisTree::kNone, start_, 0);
     s.live.reserve(s.options().beam);
     s.live.push_back({root, 0});
@@ -308,34 +309,62 @@ void Search::sample(Sentence& s) {
 }
 
 void Search::search(Sentence& s) {
-  const int64_t wanted = 2 * s.options().beam;
+  taken_.clear();
+  for (int32_t group = 0; group < s.groups(); ++group) search_group(s, group);
+  s.is_split = true;
+  if (candidates_.empty()) return end_all(s);  // all tokens are forbidden: </s> is what is left
+  if (s.request.phrases) order_by_phrases(s);
+}
+
+// Candidates of a group, behind those of the groups before, with which it shares the first
+// hypothesis.
+void Search::search_group(Sentence& s, int32_t group) {
+  const auto first = static_cast<std::ptrdiff_t>(candidates_.size());
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
+    if (s.is_split && s.live[h].draw != group) continue;
     const double sum = tree_[s.live[h].node].score;
     const int64_t row = s.first_row + h;
     wanted_.clear();
     if (s.request.phrases) s.request.phrases->append_next(s.live[h].phrases, wanted_);
+    // Enough for a group, whatever others have taken.
+    const int64_t most = 2 * s.options().beam;
     const auto choices =
         s.is_summarised
-            ? chooser_.likeliest(summaries_[row - first_summary_], wanted, forbidden(s, h))
-            : chooser_.likeliest(models_.logits(row), wanted, forbidden(s, h), wanted_);
+            ? chooser_.likeliest(summaries_[row - first_summary_], most, forbidden(s, h))
+            : chooser_.likeliest(models_.logits(row), most, forbidden(s, h), wanted_);
     int rank = 0;
     for (const Choice& choice : choices) {
-      candidates_.push_back({sum + choice.log_probability, h, rank++, 0, choice});
+      const auto times = static_cast<double>(std::ranges::count(taken_, choice.token));
+      candidates_.push_back({.score = sum + choice.log_probability,
+                             .hypothesis = h,
+                             .rank = rank++,
+                             .draw = group,
+                             .choice = choice,
+                             .likeness = s.options().diverse_strength * times});
     }
   }
-  if (candidates_.empty()) return end_all(s);  // all tokens are forbidden: </s> is what is left
   const auto better = [](const Candidate& a, const Candidate& b) {
-    if (a.score != b.score) return a.score > b.score;
+    const double of_a = a.score - a.likeness, of_b = b.score - b.likeness;
+    if (of_a != of_b) return of_a > of_b;
     return a.hypothesis != b.hypothesis ? a.hypothesis < b.hypothesis : a.rank < b.rank;
   };
-  if (s.request.phrases) {
-    std::ranges::sort(candidates_, better);
-    return order_by_phrases(s);
+  const auto begin = candidates_.begin() + first;
+  if (s.request.phrases) return std::sort(begin, candidates_.end(), better);
+  const auto kept = std::min<std::ptrdiff_t>(2 * s.group_size(), candidates_.end() - begin);
+  std::partial_sort(begin, begin + kept, candidates_.end(), better);
+  candidates_.resize(first + kept);
+  const auto groups = static_cast<int>(s.groups());
+  int64_t ended = s.ended[group], chosen = 0;
+  for (std::ptrdiff_t place = 0; place < kept; ++place) {
+    Candidate& c = candidates_[first + place];
+    c.rank = static_cast<int>(place) * groups;
+    ended += c.choice.token == kEos && place < s.group_size() ? 1 : 0;
   }
-  const auto kept = std::min<size_t>(wanted, candidates_.size());
-  std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(), better);
-  candidates_.resize(kept);
-  for (size_t place = 0; place < kept; ++place) candidates_[place].rank = static_cast<int>(place);
+  if (ended >= s.group_size()) return;  // none of its hypotheses goes on
+  for (std::ptrdiff_t place = 0; place < kept && chosen < s.group_size(); ++place) {
+    const int32_t token = candidates_[first + place].choice.token;
+    if (token != kEos) taken_.push_back(token), ++chosen;
+  }
 }
 
 // Candidates have rivals only among those with as many of the phrases' tokens. The best of each
@@ -378,12 +407,19 @@ void Search::select(Sentence& s) {
       finish(s, candidate);
     }
   }
-  const int64_t wanted = has_ended(s) ? 0 : s.options().beam;
+  const bool is_over = has_ended(s);
+  const bool is_one = s.groups() == 1;  // or of draws
+  room_.assign(s.groups(), is_over ? 0 : s.group_size());
+  for (int64_t group = 0; !is_one && group < s.groups(); ++group) {
+    if (s.is_full(group)) room_[group] = 0;
+  }
   std::swap(parents_, s.live);
   s.live.clear();
   for (const auto& candidate : candidates_) {
-    if (static_cast<int64_t>(s.live.size()) == wanted) break;
-    if (candidate.choice.token != kEos) extend(s, candidate);
+    int64_t& room = room_[is_one ? 0 : candidate.draw];
+    if (candidate.choice.token == kEos || room == 0) continue;
+    extend(s, candidate);
+    --room;
   }
   for (const auto& parent : parents_) tree_.release(parent.node);
   ++s.length;
@@ -410,7 +446,8 @@ void Search::extend(Sentence& s, const Candidate& c) {
 void Search::finish(Sentence& s, const Candidate& c) {
   Hypothesis h;
   h.score = normalised(s.options(), c.score, s.length + 1);
-  const bool is_full = static_cast<int64_t>(s.finished.size()) == s.options().beam;
+  int64_t& ended = s.ended[s.groups() == 1 ? 0 : c.draw];
+  const bool is_full = ended == s.group_size();
   const auto comes_too_late = [&] {
     return is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score);
   };
@@ -436,6 +473,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
     worst(s) = std::move(h);
   } else {
     s.finished.push_back(std::move(h));
+    ++ended;
   }
 }
 

@@ -47,7 +47,7 @@ class Search {
   struct Candidate;
   struct Live {
     int32_t node;
-    int32_t draw;  // which of the independent draws, when sampling
+    int32_t draw;  // which of the independent draws, when sampling; otherwise which group
     Phrases::Progress phrases = {};
   };
 
@@ -67,6 +67,7 @@ class Search {
   void end_all(Sentence& sentence);
   void sample(Sentence& sentence);
   void search(Sentence& sentence);
+  void search_group(Sentence& sentence, int32_t group);
   void order_by_phrases(const Sentence& sentence);
   std::span<const int32_t> forbidden(const Sentence& sentence, int row);
   void select(Sentence& sentence);
@@ -102,7 +103,9 @@ class Search {
   std::vector<Candidate> candidates_;  // best first
   std::vector<Live> parents_;          // its hypotheses before the step
   std::vector<int32_t> forbidden_, wanted_, said_;
-  std::vector<float> drawn_;  // a copy of a row of logits
+  std::vector<int32_t> taken_;  // by groups of this sentence in this step
+  std::vector<int64_t> room_;   // for hypotheses of each of its groups
+  std::vector<float> drawn_;    // a copy of a row of logits
 };
 
 // All of them at once, in one thread; results in the order of the requests.

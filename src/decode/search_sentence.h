@@ -20,6 +20,11 @@ struct Search::Sentence {
   bool is_split = false;  // the first hypothesis has become several
   std::vector<Live> live;
   std::vector<Hypothesis> finished;
+  std::vector<int64_t> ended;  // hypotheses of each group that are finished
+
+  int64_t groups() const { return request.phrases ? 1 : options().diverse_groups; }
+  int64_t group_size() const { return options().beam / groups(); }
+  bool is_full(int64_t group) const { return ended[group] == group_size(); }
 
   const SearchOptions& options() const { return *request.search; }
   bool has_phrases(const Live& hypothesis) const {
@@ -31,9 +36,10 @@ struct Search::Candidate {
   double score;
   int hypothesis;  // index among the sentence's live ones
   int rank;        // among that hypothesis's candidates; at last, among its rivals
-  int32_t draw;
+  int32_t draw;    // or group
   Choice choice;
   int64_t phrase_tokens = 0;
+  double likeness = 0;  // what it costs to be like those of the groups before
 };
 
 }  // namespace residual::decode
