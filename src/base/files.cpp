@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/partial_files.h"
 
 namespace residual {
 namespace {
@@ -173,6 +174,8 @@ void AtomicFile::open_temporary(const std::string& prefix) {
     if (file_ >= 0) ::close(std::exchange(file_, -1));
     const fs::path name = fmt::format("{}{}-{:08x}", prefix, ::getpid(), std::random_device()());
     file_ = system_.create(name, path_);
+    forget_partial_file(temporary_.string());
+    remember_partial_file(name.string());
     temporary_ = name;
     ::flock(file_, LOCK_EX);  // a file system without locks does without
   } while (::fstat(file_, &made) == 0 && made.st_nlink == 0);
@@ -181,7 +184,10 @@ void AtomicFile::open_temporary(const std::string& prefix) {
 
 AtomicFile::~AtomicFile() {
   if (file_ >= 0) ::close(file_);
-  if (!temporary_.empty()) system_.remove(temporary_);
+  if (!temporary_.empty()) {
+    system_.remove(temporary_);
+    forget_partial_file(temporary_.string());
+  }
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -192,6 +198,7 @@ void AtomicFile::write(std::string_view bytes) {
     if (bytes.size() >= kBufferBytes) return system_.write(file_, path_, bytes);
   }
   buffer_ += bytes;
+  if (temporary_.empty()) flush();  // somebody may wait at the other end
 }
 
 void AtomicFile::flush() {
@@ -205,6 +212,7 @@ void AtomicFile::commit() {
   system_.sync(file_, path_);
   system_.close(std::exchange(file_, -1), path_);
   system_.rename(temporary_, path_);
+  forget_partial_file(temporary_.string());
   temporary_.clear();
   ::close(std::exchange(lock_, -1));
   system_.sync_directory(directory_of(path_));

@@ -73,10 +73,10 @@ void Progress::draw(bool last) {
   any_drawn_ = true;
   const double seconds = std::max(1e-9, drawn_ - start_);
   const double rate = static_cast<double>(done_) / seconds;
-  std::string text = label_ + ": ";
+  const double fraction =
+      total_ == 0 ? 0 : std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
+  std::string text;
   if (total_ > 0) {
-    const double fraction = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
-    if (terminal_.is_terminal) text += bar(fraction) + " ";
     text += fmt::format("{:.0f} % of {} {}", 100 * fraction, format_count(total_), unit_);
   } else {
     text += fmt::format("{} {}", format_count(done_), unit_);
@@ -87,11 +87,16 @@ void Progress::draw(bool last) {
   } else if (total_ > done_ && rate > 0) {
     text += fmt::format(", {} left", format_duration(static_cast<double>(total_ - done_) / rate));
   }
+  const std::string label = label_ + ": ";
   if (!terminal_.is_terminal) {
-    terminal_.write(text + "\n");
+    terminal_.write(label + text + "\n");
     return;
   }
-  text.resize(std::min(text.size(), static_cast<size_t>(std::max(1, terminal_.columns - 1))));
+  // The bar goes first where there is no room for all.
+  const auto room = static_cast<size_t>(std::max(1, terminal_.columns - 1));
+  const bool has_bar = total_ > 0 && label.size() + kBarColumns + 3 + text.size() <= room;
+  text = label + (has_bar ? bar(fraction) + " " : "") + text;
+  text.resize(std::min(text.size(), room));
   terminal_.write("\r\x1b[K" + text + (last ? "\n" : ""));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -155,7 +156,8 @@ void run(Options o) {
     throw CLI::RequiredError("--data, or --source and --reference,");
   }
   std::vector<fs::path> inputs = o.references;
-  inputs.push_back(o.source);
+  inputs.insert(inputs.end(),
+                {o.source, o.model.translator.terms, o.model.translator.shortlist.file});
   check_standard_input(inputs);
   check_search(o.model);
   if (!o.data.empty() && o.model.translator.pieces) {
@@ -177,9 +179,14 @@ void run(Options o) {
   std::optional<text::LineWriter> output;  // before long work
   if (!o.output.empty()) output.emplace(o.output);
   const Result result = translate(o, sources);
-  if (output) {
-    for (const auto& line : result.translations) output->write(line + "\n");
-    output->commit();
+  std::exception_ptr unwritten;  // scores that took long come all the same
+  try {
+    if (output) {
+      for (const auto& line : result.translations) output->write(line + "\n");
+      output->commit();
+    }
+  } catch (const Error&) {
+    unwritten = std::current_exception();
   }
   if (!o.lowercase && !has_upper_case(result.translations) && has_upper_case(references[0])) {
     log::warn(
@@ -187,6 +194,7 @@ void run(Options o) {
         "lower-cased text, --lowercase compares without case");
   }
   print(result, score(o, result.translations, references), o.report);
+  if (unwritten) std::rethrow_exception(unwritten);
 }
 
 void add_test_set_options(CLI::App& command, Options& o) {

@@ -46,16 +46,16 @@ void print(const ordered_json& object, size_t indent) {
 
 void run(const Options& o) {
   ordered_json all = ordered_json::array();
-  for (const auto& path : o.paths) all.push_back(train::describe(path));
-  if (o.json) {
-    fmt::print("{}\n", (all.size() == 1 ? all[0] : all)
-                           .dump(2, ' ', false, ordered_json::error_handler_t::replace));
-    return;
+  for (const auto& path : o.paths) {
+    all.push_back(train::describe(path));
+    if (o.json) continue;
+    if (all.size() > 1) fmt::print("\n");
+    print(all.back(), 0);
   }
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) fmt::print("\n");
-    print(all[i], 0);
-  }
+  if (!o.json) return;
+  fmt::print(
+      "{}\n",
+      (all.size() == 1 ? all[0] : all).dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // residual: the command. What needs LibTorch is run by residual-train, HTTP by residual-serve.
 
+#include "base/partial_files.h"
 #include "cli/command.h"
 #include "cli/probe.h"
 #include "cli/program.h"
@@ -51,6 +52,7 @@ void add_commands(CLI::App& root, char** argv) {
 }  // namespace residual::cli
 
 int main(int argc, char** argv) {
+  residual::remove_partial_files_on_signals();
   return residual::cli::run_program(
       argc, argv, [argv](CLI::App& root) { residual::cli::add_commands(root, argv); });
 }

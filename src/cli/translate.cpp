@@ -81,7 +81,7 @@ class Input {
     while (!line.empty()) {
       const size_t end = std::min(line.find('\t'), line.size());
       const std::string_view phrase = line.substr(0, end);
-      if (phrase.find_first_not_of(' ') != std::string_view::npos) phrases.emplace_back(phrase);
+      if (phrase.find_first_not_of(" \r") != std::string_view::npos) phrases.emplace_back(phrase);
       line.remove_prefix(std::min(end + 1, line.size()));
     }
     return phrases;
@@ -131,7 +131,8 @@ std::string format_text(const Translation& translation, uint64_t line, const Opt
 
 void run(const Options& o) {
   check_search(o.model);
-  check_standard_input({o.files.input, o.prefixes, o.phrases, o.model.translator.terms});
+  check_standard_input({o.files.input, o.prefixes, o.phrases, o.model.translator.terms,
+                        o.model.translator.shortlist.file});
   if (!o.phrases.empty() && o.model.translator.search.sampling.is_on) {
     throw CLI::ValidationError("--phrases does not go with --sample");
   }

@@ -13,11 +13,18 @@ namespace {
 
 void run(const std::vector<fs::path>& paths) {
   size_t problems = 0;
+  const auto report = [&](const std::string& problem) {
+    fmt::print("problem  {}\n", problem);
+    ++problems;
+  };
   for (const auto& path : paths) {
-    const auto result = train::verify(path);
-    for (const auto& line : result.checked) fmt::print("ok       {}\n", line);
-    for (const auto& line : result.problems) fmt::print("problem  {}\n", line);
-    problems += result.problems.size();
+    try {
+      const auto result = train::verify(path);
+      for (const auto& line : result.checked) fmt::print("ok       {}\n", line);
+      for (const auto& line : result.problems) report(line);
+    } catch (const Error& error) {  // cannot be read at all; others may be
+      report(error.what());
+    }
   }
   require(problems == 0, "{} found",
           problems == 1 ? "1 problem" : fmt::format("{} problems", problems));

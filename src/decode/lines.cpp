@@ -20,6 +20,19 @@ text::LineTransform made(const std::function<text::LineTransform()>& make) {
   return make ? make() : copy_line;
 }
 
+// Of a line in many parts: its matrix grows with the square of its length.
+void check_attention(const Line& line, size_t count, size_t source_pieces) {
+  constexpr size_t kMost = 64 << 20;  // numbers
+  size_t rows = 0;
+  for (const auto& outcome : line.outcomes) {
+    for (size_t rank = 0; rank < count; ++rank) rows += outcome.hypotheses[rank].tokens.size();
+  }
+  require(rows * source_pieces <= kMost,
+          "line {}: attention of {} pieces to {} of the source takes too much memory; split the "
+          "line, or do without",
+          line.number, rows, source_pieces);
+}
+
 }  // namespace
 
 double Output::log_probability() const {
@@ -136,7 +149,10 @@ std::shared_ptr<const Phrases> LineReader::phrases(std::string_view text,
   if (wanted.empty()) return nullptr;
   wanted.resize(std::min(wanted.size(), Phrases::kMost));
   std::vector<std::vector<int32_t>> tokens;
-  for (const auto& each : wanted) tokens.push_back(phrase(each, fmt::format("line {}", number)));
+  for (const auto& each : wanted) {
+    auto made = phrase(each, fmt::format("line {}", number));
+    if (std::ranges::find(tokens, made) == tokens.end()) tokens.push_back(std::move(made));
+  }
   return std::make_shared<Phrases>(std::move(tokens), options_.joints());
 }
 
@@ -168,6 +184,7 @@ Translation LineWriter::translation(const Line& line) {
     made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
   }
   for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
+  if (search_.with_attention) check_attention(line, count, made.source_pieces.size());
   for (size_t rank = 0; rank < count; ++rank) made.outputs.push_back(joined(line, rank));
   std::ranges::stable_sort(made.outputs, std::greater<>(), &Output::score);
   return made;

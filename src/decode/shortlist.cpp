@@ -21,8 +21,9 @@ struct Entry {
 
 // The next word of `rest`, which is shortened by it.
 std::string_view take_word(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-  const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+  constexpr const char* kBlanks = " \t\r";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kBlanks));
   rest.remove_prefix(word.size());
   return word;
 }

@@ -107,7 +107,8 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
   for (const auto& model : models_) {
     require(model->config().source_vocabulary == tools_.source_vocabulary->size() &&
                 model->config().target_vocabulary == tools_.target_vocabulary->size(),
-            "the model has {} source and {} target symbols, its vocabularies {} and {}",
+            "{}the model has {} source and {} target symbols, its vocabularies {} and {}",
+            tools_.model ? tools_.model->path().string() + ": " : "",
             model->config().source_vocabulary, model->config().target_vocabulary,
             tools_.source_vocabulary->size(), tools_.target_vocabulary->size());
   }

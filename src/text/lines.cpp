@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -63,6 +64,8 @@ void LineReader::interrupt() {
 }
 
 std::optional<LineBlock> LineReader::next() {
+  // Whole lines are there only if block() has put them back.
+  if (rest_.find('\n') != std::string::npos) return block(std::exchange(rest_, {}));
   while (!ended_) {
     std::array<pollfd, 2> wait{{{file_, POLLIN, 0}, {wake_, POLLIN, 0}}};
     if (::poll(wait.data(), wait.size(), -1) < 0 && errno == EINTR) continue;
@@ -82,7 +85,7 @@ std::optional<LineBlock> LineReader::next() {
       ended_ = true;
       if (rest_.empty()) return std::nullopt;
       rest_ += '\n';
-      return block(std::move(rest_));
+      return block(std::exchange(rest_, {}));
     }
     const size_t newline = std::string_view(rest_).substr(kept).rfind('\n');
     if (newline == std::string_view::npos) continue;
@@ -97,19 +100,17 @@ std::optional<LineBlock> LineReader::next() {
 std::optional<LineBlock> LineReader::block(std::string bytes) {
   if (line_ == 1 && bytes.starts_with(kByteOrderMark)) bytes.erase(0, kByteOrderMark.size());
   const size_t bad = find_invalid_utf8(bytes);
-  if (bad != std::string_view::npos) {
-    if (invalid_ == Invalid::refuse) {
-      const auto before = std::string_view(bytes).substr(0, bad);
-      const auto line =
-          line_ + static_cast<uint64_t>(std::count(before.begin(), before.end(), '\n'));
-      const size_t start =
-          before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-      fail(
-          "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file, or, if the "
-          "command has it, pass --replace-invalid to put U+FFFD there",
-          name_, line, bad - start + 1, static_cast<unsigned char>(bytes[bad]));
-    }
+  if (bad != std::string_view::npos && invalid_ == Invalid::replace) {
     bytes = replace_invalid_utf8(bytes);
+  } else if (bad != std::string_view::npos) {
+    const size_t start = bytes.rfind('\n', bad) + 1;  // npos + 1 is 0
+    require(start > 0,
+            "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file, or, if "
+            "the command has it, pass --replace-invalid to put U+FFFD there",
+            name_, line_, bad + 1, static_cast<unsigned char>(bytes[bad]));
+    // First those before it; the error comes when they have been taken.
+    rest_.insert(0, bytes, start);
+    bytes.resize(start);
   }
   LineBlock out{.bytes = std::move(bytes), .first_line = line_, .bytes_read = read_};
   line_ += static_cast<uint64_t>(std::count(out.bytes.begin(), out.bytes.end(), '\n'));

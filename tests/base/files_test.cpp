@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/partial_files.h"
 #include "support/temporary.h"
 
 namespace residual {
@@ -126,6 +127,41 @@ TEST(AtomicFile, WithoutCommitNothingHappened) {
   const test::TemporaryDirectory directory;
   { AtomicFile(directory / "f").write("content"); }
   EXPECT_TRUE(names_in(directory.path()).empty());
+}
+
+TEST(AtomicFile, GivesAPipeWhatItGetsAtOnce) {
+  const test::TemporaryDirectory directory;
+  const fs::path pipe = directory / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int end = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  AtomicFile file(pipe);
+  file.write("a line\n");
+  char bytes[16] = {};
+  EXPECT_EQ(::read(end, bytes, sizeof(bytes)), 7);
+  EXPECT_STREQ(bytes, "a line\n");
+  ::close(end);
+}
+
+TEST(AtomicFile, LeavesNothingWhenASignalEndsTheProcess) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const test::TemporaryDirectory directory;
+    replace_file(directory / "done", "before");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      remove_partial_files_on_signals();
+      AtomicFile first(directory / "first"), second(directory / "second"), done(directory / "done");
+      done.write("after");
+      done.commit();
+      first.write("some");
+      ::raise(signal);
+      ::_exit(1);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << status;
+    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"done"}) << signal;
+    EXPECT_EQ(read_file(directory / "done"), "after");
+  }
 }
 
 TEST(AtomicFile, AFullDiskIsAnErrorThatNamesTheFile) {

@@ -35,6 +35,16 @@ TEST(Progress, DrawsABarWithRateAndTimeLeftOnATerminal) {
   EXPECT_THAT(screen.text, HasSubstr("100 % of 1,000 lines, 250/s, 4.0s\n"));
 }
 
+TEST(Progress, LeavesOutTheBarWhereThereIsNoRoom) {
+  Screen screen{.is_terminal = true};
+  auto terminal = screen.terminal();
+  terminal.columns = 60;
+  Progress progress("reading", 1000, "lines", std::move(terminal));
+  screen.seconds += 2;
+  progress.add(250);
+  EXPECT_EQ(screen.text, "\r\x1b[Kreading: 25 % of 1,000 lines, 125/s, 6.0s left");
+}
+
 TEST(Progress, RedrawsNoMoreThanTenTimesASecond) {
   Screen screen{.is_terminal = true};
   Progress progress("reading", 1000, "lines", screen.terminal());

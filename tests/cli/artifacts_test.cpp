@@ -105,6 +105,14 @@ TEST(Verify, EndsWithOneAndListsEveryProblem) {
   EXPECT_THAT(result.error, HasSubstr("2 problems found"));
 }
 
+TEST(Verify, GoesOnBehindWhatCannotBeRead) {
+  const auto result = test::run(kImport + "residual verify nowhere m");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("problem  nowhere"), HasSubstr("ok       m/")));
+  EXPECT_THAT(result.error, HasSubstr("1 problem found"));
+  EXPECT_THAT(test::run(kImport + "residual info m nowhere").output, HasSubstr("type: model"));
+}
+
 TEST(Verify, SaysNoMoreThanItKnowsWithoutAConfiguration) {
   const auto result = test::run(kImport + "echo x > m/config.toml; residual verify m");
   EXPECT_EQ(result.exit_code, 1);

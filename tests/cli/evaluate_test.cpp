@@ -75,6 +75,14 @@ TEST_F(Evaluate, WarnsWhenOnlyTheReferencesHaveUpperCase) {
   EXPECT_EQ(output(evaluate + " --lowercase"), "");
 }
 
+TEST_F(Evaluate, PrintsTheScoresOfTranslationsThatItCannotWrite) {
+  output("printf 'a b c d e\\nf g h i\\n' > @source; rev @source > @reference");
+  const auto result = run("residual evaluate -m @post-ln -s @source -r @reference -o /dev/full");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("2 sentences, "));
+  EXPECT_THAT(result.error, HasSubstr("/dev/full"));
+}
+
 TEST_F(Evaluate, NeedsATestSet) {
   const std::string with = " --model @post-ln";
   expect_failure("residual evaluate" + with, 2, "--data, or --source and --reference, is required");

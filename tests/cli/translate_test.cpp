@@ -233,6 +233,55 @@ TEST_F(Translate, TakesWordsFromAShortlist) {
   }
 }
 
+TEST_F(Translate, ReadsStandardInputOnce) {
+  for (const std::string option : {"--shortlist", "--terms", "--phrases", "--prefixes"}) {
+    expect_failure("echo a b | residual translate -m @post-ln " + option + " -", 2, "given twice");
+    if (option == "--shortlist" || option == "--terms") {
+      expect_failure("echo a b | residual evaluate -m @post-ln -s - -r @x " + option + " -", 2,
+                     "given twice");
+    }
+  }
+}
+
+TEST_F(Translate, TakesPhrasesAndShortlistsWithLineEndsOfOtherSystems) {
+  output(
+      "printf 'a b c\\na b c\\n' > @two; printf 'k q\\tq\\n\\n' > @phrases; "
+      "sed 's/$/\\r/' @phrases > @phrases.dos");
+  const std::string command = "residual translate -m @post-ln @two --phrases ";
+  EXPECT_EQ(output(command + "@phrases.dos"), output(command + "@phrases"));
+  output("printf 'k a 0.5\\nq b 0.5\\n' > @list; sed 's/$/\\r/' @list > @list.dos");
+  const std::string listed = "residual translate -m @post-ln @two --shortlist ";
+  EXPECT_EQ(output(listed + "@list.dos"), output(listed + "@list"));
+}
+
+TEST_F(Translate, GivesAPhraseThatIsWantedTwiceNoMoreRoom) {
+  output(
+      "echo a b c > @one; printf 'k q k\\n' > @once; "
+      "printf 'k q k%.0s\\t' {1..40} > @often; echo >> @often");
+  const std::string command = "residual translate -m @post-ln @one --max-length 6 --phrases ";
+  EXPECT_EQ(output(command + "@often"), output(command + "@once"));
+}
+
+TEST_F(Translate, RefusesAttentionOfALineThatIsTooLongForIt) {
+  output("for i in {1..12000}; do printf 'a b. '; done > @long");
+  const std::string command =
+      "residual translate -m @short --beam 1 --max-length 2 --alignments @long";
+  expect_failure(command, 1, "line 1: attention of ");
+}
+
+TEST_F(Translate, FindsDiverseTranslations) {
+  const std::string command = "echo a b c d | residual translate -m @post-ln --beam 4 --n-best 4 ";
+  std::set<std::string> first;
+  for (const auto& line : lines_of(output(command + "--diverse-groups 4 --diverse-strength 20"))) {
+    first.insert(line.substr(0, line.find(' ', 6)));
+  }
+  EXPECT_EQ(first.size(), 4U);
+  expect_failure(command + "--diverse-groups 3", 2, "a beam of 4 has no 3 groups");
+  expect_failure(command + "--diverse-strength 1", 2, "--diverse-groups");
+  expect_failure(command + "--diverse-groups 2 --stop bound", 2, "stop must be full");
+  expect_failure(command + "--diverse-groups 2 --sample", 2, "diverse_groups");
+}
+
 TEST_F(Translate, RefusesPenaltiesThatAreNone) {
   const std::string command = "echo a b | residual translate --model @post-ln --pieces ";
   for (const std::string penalty : {"--repetition-penalty 0", "--repetition-penalty 1000",

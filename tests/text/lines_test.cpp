@@ -76,6 +76,18 @@ TEST(TransformLines, AnErrorNamesItsLineAndLeavesNoFile) {
   EXPECT_THAT(error_of(input + "bad\n" + input), HasSubstr("in:100001: cannot be"));
 }
 
+TEST(LineReader, GivesTheLinesBeforeOneThatIsNotValid) {
+  const test::TemporaryDirectory directory;
+  for (const std::string end : {"\n", "", "\nmore\nand the rest"}) {
+    replace_file(directory / "in", "one\ntwo\nth\xffree" + end);
+    LineCursor lines(directory / "in");
+    EXPECT_EQ(lines.next(), "one");
+    EXPECT_EQ(lines.next(), "two");
+    EXPECT_THAT([&] { lines.next(); },
+                testing::ThrowsMessage<Error>(HasSubstr("in:3: byte 3 of the line (0xff)")));
+  }
+}
+
 TEST(LineReader, MissingFilesAndDirectoriesAreNamed) {
   EXPECT_THROW(LineReader("/nonexistent/file"), Error);
   EXPECT_THROW(LineReader("/"), Error);
