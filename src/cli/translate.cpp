@@ -56,7 +56,13 @@ class Input {
     on_the_way_.push_back(given.text.size() + 1);
     return given;
   }
-  void interrupt() { lines_.interrupt(); }
+  // A prefix or phrase that is waited for then is none: nobody hears of that error any more.
+  void interrupt() {
+    lines_.interrupt();
+    for (auto* file : {&prefixes_, &phrases_}) {
+      if (*file) (*file)->interrupt();
+    }
+  }
 
   void delivered() {
     const std::lock_guard lock(mutex_);

@@ -64,6 +64,7 @@ LineReader::LineReader(const TextTools& tools, ReaderOptions options)
       to_target_(made(tools.to_target_pieces)) {}
 
 std::vector<int32_t> LineReader::source(std::string_view text) {
+  require(!unwanted_ || !*unwanted_, "the translation was given up");
   std::vector<int32_t> ids;
   if (!tools_.source_tag.empty()) {
     ids.push_back(tools_.source_vocabulary->id(tools_.source_tag));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -49,6 +50,10 @@ class LineReader {
   std::vector<int32_t> phrase(std::string_view text, const std::string& place);
   // Errors name the line.
   std::shared_ptr<Line> line(const SourceLine& given, uint64_t number);
+  // Once it is true, source() fails: a long text takes seconds.
+  void set_unwanted(std::shared_ptr<const std::atomic<bool>> unwanted) {
+    unwanted_ = std::move(unwanted);
+  }
 
  private:
   // REQUIRES: they are the tokens of source(text), the last one that was called.
@@ -65,6 +70,7 @@ class LineReader {
   const ReaderOptions options_;
   text::LineTransform to_source_, to_target_;
   std::string pieces_;
+  std::shared_ptr<const std::atomic<bool>> unwanted_;
 };
 
 // Tokens to text, for one thread.

@@ -73,10 +73,19 @@ class Translator::Conveyor {
     stopped_ = true;
     changed_.notify_all();
   }
+  // Waits until few enough parts of lines are on their way; false as above.
+  bool begin_part() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stopped_ || parts_ < limit_; });
+    ++parts_;
+    return !stopped_;
+  }
   void complete(Line& line, size_t part, Crew::Outcome outcome) {
     const std::lock_guard lock(mutex_);
     line.outcomes[part] = std::move(outcome);
-    if (--line.missing == 0) changed_.notify_all();
+    --parts_;
+    --line.missing;
+    if (line.missing == 0 || parts_ + 1 == limit_) changed_.notify_all();
   }
   // The next line once it is complete; null: there are no more.
   std::shared_ptr<Line> pop() {
@@ -94,6 +103,7 @@ class Translator::Conveyor {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Line>> lines_;
   size_t limit_;
+  size_t parts_ = 0;  // begun and not complete
   bool ended_ = false, stopped_ = false;
 };
 
@@ -166,12 +176,14 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
     const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
     LineReader texts =
         reader(tools, search.sampling.is_on ? nullptr : terminology.get(), search.replace_unk);
+    texts.set_unwanted(stream.terms.unwanted);
     for (uint64_t number = 1;; ++number) {
       const std::optional<SourceLine> given = stream.next();
       if (!given) break;
       line = texts.line(*given, number);
       if (!conveyor->push(line)) break;
       for (size_t p = 0; p < line->parts.size(); ++p) {
+        if (!conveyor->begin_part()) break;
         Request request = {.caller = caller,
                            .source = line->parts[p],
                            .phrases = line->phrases[p],
@@ -243,16 +255,25 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
   const auto count = static_cast<int64_t>(sources.size());
   const int64_t groups = (count + kPairs - 1) / kPairs;
   const int64_t threads = std::min<int64_t>(groups, crew_.threads());
+  std::mutex mutex;
+  std::pair<int64_t, std::exception_ptr> fault = {groups, nullptr};  // the first group that fails
   parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t thread = begin; thread < end; ++thread) {
       for (int64_t group = thread; group < groups; group += threads) {
         const int64_t at = group * kPairs;
         const auto size = static_cast<size_t>(std::min(kPairs, count - at));
-        score_group(sources.subspan(at, size), targets.subspan(at, size), first + at,
-                    std::span(scored).subspan(at, size));
+        try {
+          score_group(sources.subspan(at, size), targets.subspan(at, size), first + at,
+                      std::span(scored).subspan(at, size));
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          if (group < fault.first) fault = {group, std::current_exception()};
+          break;
+        }
       }
     }
   });
+  if (fault.second) std::rethrow_exception(fault.second);
   return scored;
 }
 

@@ -42,7 +42,8 @@ constexpr int kMostRequests = 1000;               // in one connection
 constexpr std::chrono::milliseconds kIdle{5000};  // a connection between requests
 constexpr std::chrono::milliseconds kBusy{1000};  // or before the first, if all are taken
 constexpr int kSpareThreads = 2;                  // beside those for the connections
-constexpr std::chrono::milliseconds kPause{20};   // of one that found no place
+// Of one that found no place; less if there are many, so that who asks for no place is soon heard.
+constexpr std::chrono::microseconds kPause{20000}, kShortestPause{500};
 
 // The connection that this thread serves.
 thread_local Connection* connection = nullptr;
@@ -164,13 +165,18 @@ class Server::Http : public httplib::Server {
 
   // The library calls it for every client, in a thread of its pool. If all places are taken, only
   // who asks how the server is gets an answer; others come back for a place.
-  bool process_and_close_socket(socket_t socket) override {
+  bool process_and_close_socket(socket_t socket) override { return process(socket, false); }
+
+  bool process(socket_t socket, bool has_waited) {
     if (++served_ > options_.connections && !begins_with_get(socket)) {
       --served_;
-      std::this_thread::sleep_for(kPause);
-      pool_->enqueue([this, socket] { process_and_close_socket(socket); });
+      if (!has_waited) ++without_place_;
+      const auto pause = kPause / std::max(1, without_place_.load());
+      std::this_thread::sleep_for(std::max(pause, kShortestPause));
+      pool_->enqueue([this, socket] { process(socket, true); });
       return true;
     }
+    if (has_waited) --without_place_;
     metrics_.connections.Increment();
     {
       Connection mine(socket, is_stopped_);
@@ -474,7 +480,7 @@ class Server::Http : public httplib::Server {
   const ServerOptions options_;
   int port_ = -1;
   std::atomic<bool> is_stopped_ = false;
-  std::atomic<int> served_ = 0;  // clients
+  std::atomic<int> served_ = 0, without_place_ = 0;  // clients
   httplib::TaskQueue* pool_ = nullptr;
   Metrics metrics_;
   Waiting waiting_;

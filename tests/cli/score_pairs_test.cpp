@@ -76,6 +76,16 @@ TEST_F(ScorePairs, FilesMustBeParallelAndTextValid) {
   EXPECT_EQ(output("residual score-pairs --model @post-ln /dev/null /dev/null"), "");
 }
 
+TEST_F(ScorePairs, NamesTheFirstPairThatIsTooLongWhateverTheThreads) {
+  output(
+      "for i in {1..130}; do if [ $i = 40 ] || [ $i = 70 ]; then echo a b c d e f g h i j k; "
+      "else echo a b; fi; done > @pairs");
+  for (const std::string threads : {"1", "2", "3"}) {
+    expect_failure("residual score-pairs -m @short @pairs @pairs --threads " + threads, 1,
+                   "pair 40: ");
+  }
+}
+
 TEST_F(ScorePairs, SumsUpAllPairs) {
   output("printf 'a b c\\na b\\n' > @s; printf 'c b a\\nb a\\n' > @t");
   const std::string command = "residual score-pairs --model @post-ln @s @t";

@@ -269,6 +269,15 @@ TEST_F(Translate, RefusesAttentionOfALineThatIsTooLongForIt) {
   expect_failure(command, 1, "line 1: attention of ");
 }
 
+TEST_F(Translate, FailsThoughAPrefixIsWaitedFor) {
+  const auto result =
+      run("mkfifo @prefixes; (echo; sleep 20) > @prefixes & printf 'a b\\nc d\\n' > @two; "
+          "timeout 10 residual translate -m @post-ln @two --prefixes @prefixes > /dev/full; "
+          "code=$?; kill $!; exit $code");
+  EXPECT_EQ(result.exit_code, 1) << result.error;
+  EXPECT_THAT(result.error, HasSubstr("No space left"));
+}
+
 TEST_F(Translate, FindsDiverseTranslations) {
   const std::string command = "echo a b c d | residual translate -m @post-ln --beam 4 --n-best 4 ";
   std::set<std::string> first;

@@ -76,6 +76,53 @@ TEST(Translator, DeliversALineWhileTheNextIsNotThereYet) {
   EXPECT_EQ(delivered, 3);
 }
 
+// One that is cut into very many parts, all of them waiting for two threads.
+TEST(Translator, HasFewPartsOfALineOnTheirWay) {
+  model::Config config = test::small_config();
+  config.max_positions = 8;
+  std::string line;
+  for (int i = 0; i < 3000; ++i) line += fmt::format("w{}. ", i % 40);
+  auto tools = word_tools();
+  const auto translator = [&](int64_t sentences) {
+    return std::make_unique<Translator>(
+        std::vector{test::random_model(config).weights()}, tools,
+        TranslatorOptions{.search = {.beam = 1, .max_length_factor = 0, .max_length_offset = 2},
+                          .crew = {.threads = 2, .batch_sentences = sentences}});
+  };
+  const std::vector<std::string> lines = {line};
+  const auto few = translator(1)->translate(lines), many = translator(2000)->translate(lines);
+  EXPECT_EQ(few[0].outputs[0].text, many[0].outputs[0].text);
+  EXPECT_NE(few[0].outputs[0].text, "");
+}
+
+TEST(Translator, StopsSegmentingWhatIsNoLongerWanted) {
+  const auto unwanted = std::make_shared<std::atomic<bool>>(false);
+  auto tools = std::make_shared<TextTools>(word_tools());
+  std::atomic<int> calls = 0;
+  tools->to_source_pieces = [&] {
+    return [&](std::string_view text, std::string& out) {
+      if (++calls == 3) *unwanted = true;
+      out += text;
+    };
+  };
+  std::string line;
+  for (int i = 0; i < 5000; ++i) line += "w1. ";
+  auto translator = word_translator();
+  const Translator::Terms terms = {.tools = tools, .unwanted = unwanted};
+  bool is_given = false;
+  EXPECT_THAT(
+      [&] {
+        translator.translate({.next = [&]() -> std::optional<SourceLine> {
+                                if (std::exchange(is_given, true)) return std::nullopt;
+                                return SourceLine{line, ""};
+                              },
+                              .deliver = [](const Translation&) {},
+                              .terms = terms});
+      },
+      testing::ThrowsMessage<Error>(HasSubstr("given up")));
+  EXPECT_EQ(calls, 3);
+}
+
 // The lines' translations on terms of their own.
 std::vector<Translation> translate_on(Translator& translator, const Translator::Terms& terms,
                                       const std::vector<std::string>& lines) {
