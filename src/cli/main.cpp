@@ -1,5 +1,10 @@
 // residual: the command. What needs LibTorch is run by residual-train, HTTP by residual-serve.
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string_view>
+
 #include "base/partial_files.h"
 #include "cli/command.h"
 #include "cli/probe.h"
@@ -17,33 +22,45 @@ constexpr const char* kGetServe =
     "Install the package residual-serve, or libcpp-httplib-dev and prometheus-cpp-dev and build "
     "with -DRESIDUAL_SERVE=ON";
 
-void add_commands(CLI::App& root, char** argv) {
-  add_fetch(root);
-  add_prepare(root);
-  add_corpus(root);
-  add_normalize(root);
-  add_tokenize(root);
-  add_detokenize(root);
-  add_bpe(root);
-  add_sentencepiece(root);
-  add_vocabulary(root);
-  add_shortlist(root);
-  add_score(root);
-  add_schemes(root);
-  add_import_fairseq(root);
-  add_import_marian(root);
-  add_export(root);
-  add_average(root);
-  add_info(root);
-  add_verify(root);
-  add_train(root, [argv](const TrainCommand&) { run_beside("residual-train", kGetTrain, argv); });
-  add_probe(root, [argv](const ProbeCommand&) { run_beside("residual-train", kGetTrain, argv); });
-  add_study(root);
-  add_translate(root);
-  add_evaluate(root);
-  add_score_pairs(root);
-  add_serve(root, [argv](const ServeCommand&) { run_beside("residual-serve", kGetServe, argv); });
-  add_doctor(root);
+struct Entry {
+  std::string_view name;
+  std::function<void(CLI::App&)> add;
+};
+
+// All commands, in the order of the help. But if the first word is one of them, it alone: the
+// options of all take longer to describe than many a command runs.
+void add_commands(CLI::App& root, int argc, char** argv) {
+  const auto run_train = [argv](const auto&) { run_beside("residual-train", kGetTrain, argv); };
+  const auto run_serve = [argv](const auto&) { run_beside("residual-serve", kGetServe, argv); };
+  const Entry entries[] = {{"fetch", add_fetch},
+                           {"prepare", add_prepare},
+                           {"corpus", add_corpus},
+                           {"normalize", add_normalize},
+                           {"tokenize", add_tokenize},
+                           {"detokenize", add_detokenize},
+                           {"bpe", add_bpe},
+                           {"sentencepiece", add_sentencepiece},
+                           {"vocabulary", add_vocabulary},
+                           {"shortlist", add_shortlist},
+                           {"score", add_score},
+                           {"schemes", add_schemes},
+                           {"import-fairseq", add_import_fairseq},
+                           {"import-marian", add_import_marian},
+                           {"export", add_export},
+                           {"average", add_average},
+                           {"info", add_info},
+                           {"verify", add_verify},
+                           {"train", [&](CLI::App& to) { add_train(to, run_train); }},
+                           {"probe", [&](CLI::App& to) { add_probe(to, run_train); }},
+                           {"study", add_study},
+                           {"translate", add_translate},
+                           {"evaluate", add_evaluate},
+                           {"score-pairs", add_score_pairs},
+                           {"serve", [&](CLI::App& to) { add_serve(to, run_serve); }},
+                           {"doctor", add_doctor}};
+  const auto* const only = std::ranges::find(entries, argc > 1 ? argv[1] : "", &Entry::name);
+  if (only != std::end(entries)) return only->add(root);
+  for (const auto& entry : entries) entry.add(root);
   add_completions(root);
   add_share(root);
 }
@@ -54,5 +71,5 @@ void add_commands(CLI::App& root, char** argv) {
 int main(int argc, char** argv) {
   residual::remove_partial_files_on_signals();
   return residual::cli::run_program(
-      argc, argv, [argv](CLI::App& root) { residual::cli::add_commands(root, argv); });
+      argc, argv, [&](CLI::App& root) { residual::cli::add_commands(root, argc, argv); });
 }
