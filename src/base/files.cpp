@@ -382,11 +382,15 @@ void require_writable(const fs::path& directory) {
   const fs::path existing = nearest_existing(directory);
   require(fs::is_directory(existing), "{}: {} is not a directory", directory.string(),
           existing.string());
-  const fs::path probe = existing / fmt::format(".residual-probe-{}", ::getpid());
-  const int file = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) fail_errno(directory, "cannot write there");
+  // Without a name, where the file system can: who is killed here leaves nothing.
+  int file = ::open(existing.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (file < 0) {
+    const fs::path probe = existing / fmt::format(".residual-probe-{}", ::getpid());
+    file = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) fail_errno(directory, "cannot write there");
+    ::unlink(probe.c_str());
+  }
   ::close(file);
-  ::unlink(probe.c_str());
 }
 
 }  // namespace residual

@@ -423,8 +423,11 @@ TEST_F(Prepare, KilledAtAnyMomentItLeavesNothingThatLooksFinishedAndRunsAgain) {
   fs::remove_all(output_);
   ASSERT_EQ(wait(start()), 0);
   EXPECT_TRUE(contents(output_) == expected);
-  EXPECT_EQ(std::distance(fs::directory_iterator(outputs_.path()), {}), 1)
-      << "what the killed ones left is gone";
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(outputs_.path())) {
+    left.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(left, testing::SizeIs(1)) << "what the killed ones left is gone";
 }
 
 }  // namespace
