@@ -407,16 +407,14 @@ void Search::select(Sentence& s) {
       finish(s, candidate);
     }
   }
-  const bool is_over = has_ended(s);
-  const bool is_one = s.groups() == 1;  // or of draws
-  room_.assign(s.groups(), is_over ? 0 : s.group_size());
-  for (int64_t group = 0; !is_one && group < s.groups(); ++group) {
+  room_.assign(s.groups(), has_ended(s) ? 0 : s.group_size());
+  for (int64_t group = 0; s.groups() > 1 && group < s.groups(); ++group) {
     if (s.is_full(group)) room_[group] = 0;
   }
   std::swap(parents_, s.live);
   s.live.clear();
   for (const auto& candidate : candidates_) {
-    int64_t& room = room_[is_one ? 0 : candidate.draw];
+    int64_t& room = room_[s.group_of(candidate.draw)];
     if (candidate.choice.token == kEos || room == 0) continue;
     extend(s, candidate);
     --room;
@@ -446,8 +444,8 @@ void Search::extend(Sentence& s, const Candidate& c) {
 void Search::finish(Sentence& s, const Candidate& c) {
   Hypothesis h;
   h.score = normalised(s.options(), c.score, s.length + 1);
-  int64_t& ended = s.ended[s.groups() == 1 ? 0 : c.draw];
-  const bool is_full = ended == s.group_size();
+  const int64_t group = s.group_of(c.draw);
+  const bool is_full = s.is_full(group);
   const auto comes_too_late = [&] {
     return is_full && (s.options().stop != Stop::bound || h.score <= worst(s).score);
   };
@@ -473,7 +471,7 @@ void Search::finish(Sentence& s, const Candidate& c) {
     worst(s) = std::move(h);
   } else {
     s.finished.push_back(std::move(h));
-    ++ended;
+    ++s.ended[group];
   }
 }
 

@@ -24,6 +24,7 @@ struct Search::Sentence {
 
   int64_t groups() const { return request.phrases ? 1 : options().diverse_groups; }
   int64_t group_size() const { return options().beam / groups(); }
+  int64_t group_of(int32_t draw) const { return groups() == 1 ? 0 : draw; }
   bool is_full(int64_t group) const { return ended[group] == group_size(); }
 
   const SearchOptions& options() const { return *request.search; }
