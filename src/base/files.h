@@ -97,7 +97,9 @@ class AtomicDirectory {
 // A whole file in memory, read-only, without reading it.
 class MappedFile {
  public:
-  explicit MappedFile(const fs::path& path);
+  enum class Descriptor { close, keep };
+
+  explicit MappedFile(const fs::path& path, Descriptor descriptor = Descriptor::close);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -105,10 +107,15 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
   const fs::path& path() const { return path_; }
 
+  // Copies `part` of bytes(). With a descriptor kept it is read: a page of the mapping that was
+  // touched counts as memory of the process from then on, and often brings its neighbours along.
+  void copy(std::string_view part, char* into) const noexcept;
+
  private:
   fs::path path_;
   const char* data_ = nullptr;
   size_t size_ = 0;
+  int file_ = -1;
 };
 
 // Fails with the missing and the available amount when the file system that holds (or will hold)

@@ -49,14 +49,14 @@ constexpr int kCorrected = 15;
 // What a row's logits x W^T are, of which `near` knows the best and a normaliser with about W. The
 // best are ranked by W. The share of the first of them in the normaliser is W's: always as many, so
 // that a symbol's probability does not depend on how many are asked for.
-void correct(kernels::RowSummary& near, const PackedMatrix& w, const float* x,
+void correct(kernels::RowSummary& near, const Weights& w, Weights::Access access, const float* x,
              kernels::RowSummary& row) {
   std::array<int32_t, kernels::kMostBest + 1> ids;
   std::array<float, kernels::kMostBest + 1> logits;
   const std::span best(near.best, near.found);
   std::ranges::transform(best, ids.begin(), &kernels::Scored::index);
   ids[best.size()] = near.asked.index;
-  w.multiply_some(x, std::span(ids).first(best.size() + 1), logits.data());
+  w.likely_logits(x, std::span(ids).first(best.size() + 1), access, logits.data());
 
   const auto share = [&](float logit) { return std::exp(double{logit} - near.most); };
   row.most = near.most;
@@ -382,8 +382,11 @@ void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::Row
     screened_[i].best = best_screened_.data() + i * kernels::kMostBest;
   }
   summarise(weights_->screen(), hidden, first, screened_, team);
+  // A single sentence is the smallest that a process can be, and can wait for a few reads.
+  constexpr size_t kFew = 16;
+  const auto access = rows.size() <= kFew ? Weights::Access::read : Weights::Access::map;
   run(team, rows.size(), [&](size_t i) {
-    correct(screened_[i], weights_->output_rows(),
+    correct(screened_[i], *weights_, access,
             hidden.data() + (first + static_cast<int64_t>(i)) * hidden.width(), rows[i]);
   });
 }

@@ -30,6 +30,13 @@ void drop_pages(std::span<const std::byte> bytes) {
   madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
 }
 
+// Row `id` of float32 numbers in a file.
+void read_row(const Values& v, int64_t id, int64_t width, float* row) {
+  const auto bytes = std::as_bytes(v.numbers.subspan(id * width, width));
+  v.file->copy({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+               reinterpret_cast<char*>(row));
+}
+
 // Whether a file's screen can be used: its rows may have been changed since. One element of each is
 // looked at, the same of a panel's 64, which lie side by side.
 bool has_screen_of(const Values& v, int64_t out, int64_t in) {
@@ -67,11 +74,11 @@ class FileValues {
               directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
       return {.quantized = tensor.values<int8_t>(),
               .scales = scales.values<float>(),
-              .is_mapped = true};
+              .file = &directory_->weights()};
     }
     const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
     if (tensor.dtype == model::Dtype::f32 && is_aligned) {
-      Values values = {.numbers = tensor.values<float>(), .is_mapped = true};
+      Values values = {.numbers = tensor.values<float>(), .file = &directory_->weights()};
       if (has_panels) {
         values.screen =
             std::as_bytes(std::span(directory_->weights().at(name + model::kPanels).bytes));
@@ -83,7 +90,8 @@ class FileValues {
     if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix &&
         precision_ != Precision::int8) {
       const auto* const halves = reinterpret_cast<const uint16_t*>(tensor.bytes.data());
-      return {.halves = {halves, static_cast<size_t>(tensor.size())}, .is_mapped = true};
+      return {.halves = {halves, static_cast<size_t>(tensor.size())},
+              .file = &directory_->weights()};
     }
     const auto [made, is_new] = converted_.try_emplace(name);
     if (is_new) made->second = tensor.to_float();
@@ -119,7 +127,9 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     return room;
   }
   if (precision_ == Precision::float32 && !values_.is_quantized()) {
-    return values_.numbers.data() + at;
+    if (values_.file == nullptr) return values_.numbers.data() + at;
+    read_row(values_, id, width_, room);
+    return room;
   }
   thread_local std::vector<int8_t> rounded;
   const int8_t* q = nullptr;
@@ -222,7 +232,7 @@ class Weights::Packer {
              int in) {
     const Precision stored = v.is_quantized() ? Precision::int8 : Precision::float32;
     const bool is_stored = v.is_quantized() || (!v.numbers.empty() && precision_ == stored);
-    can_leave_ &= v.is_mapped && is_stored && PackedMatrix::fits_unpacked(out, in, stored);
+    can_leave_ &= v.file != nullptr && is_stored && PackedMatrix::fits_unpacked(out, in, stored);
     if (!can_leave_) return;
     into = v.is_quantized()
                ? PackedMatrix::unpacked({owner_, v.quantized.data() + begin},
@@ -253,7 +263,7 @@ class Weights::Packer {
          }});
   }
   static void drop(const Values& v, std::span<const std::byte> bytes) {
-    if (v.is_mapped) drop_pages(bytes);
+    if (v.file != nullptr) drop_pages(bytes);
   }
 
   const Find& find_;
@@ -293,16 +303,20 @@ void Weights::make_screen() {
   output_numbers_ = v.numbers.data();
   const float* const bias = output_bias();
   output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, bias, out, in);
+  if (v.file != nullptr) read_output_row_ = [v, in](int o, float* row) { read_row(v, o, in, row); };
   const auto policy = thread_count() > 1 ? std::launch::async : std::launch::deferred;
   screen_ = std::async(policy, [=, owner = owner_] {
-    if (has_screen_of(v, out, in)) {
-      return PackedMatrix({owner, v.screen.data()}, bias, out, in, Precision::int16,
-                          v.scales.data());
-    }
-    const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
-    PackedMatrix screen(v.numbers.data(), bias, out, in, Precision::int16,
-                        {memory, memory->data()});
-    if (v.is_mapped) drop_pages(std::as_bytes(v.numbers));
+    const auto stored_or_made = [&] {
+      if (has_screen_of(v, out, in)) {
+        return PackedMatrix({owner, v.screen.data()}, bias, out, in, Precision::int16,
+                            v.scales.data());
+      }
+      const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
+      return PackedMatrix(v.numbers.data(), bias, out, in, Precision::int16,
+                          {memory, memory->data()});
+    };
+    PackedMatrix screen = stored_or_made();
+    if (v.file != nullptr) drop_pages(std::as_bytes(v.numbers));
     return screen;
   });
 }
@@ -325,6 +339,12 @@ const PackedMatrix& Weights::output() const {
                                   output_rows_.in(), Precision::float32);
   });
   return packed_.output;
+}
+
+void Weights::likely_logits(const float* x, std::span<const int32_t> symbols, Access access,
+                            float* logits) const {
+  const bool reads = access == Access::read && read_output_row_ != nullptr;
+  output_rows_.multiply_some(x, symbols, logits, reads ? &read_output_row_ : nullptr);
 }
 
 const PackedMatrix* Weights::likely_output() const {

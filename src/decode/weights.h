@@ -31,7 +31,8 @@ struct Values {
   std::span<const int8_t> quantized;
   std::span<const std::byte> screen;  // see Weights::screen(): a PackedMatrix's, beside `numbers`
   std::span<const float> scales;      // of `quantized` or `screen`
-  bool is_mapped = false;             // in a file: its pages may be dropped and read again
+  // Whose mapping all of them lie in, if any: its pages may be dropped and read again.
+  const model::SafeTensors* file = nullptr;
 
   bool is_quantized() const { return !quantized.empty(); }
 };
@@ -106,18 +107,23 @@ class Weights {
 
   // float32 weights are read in full by every step, and a third or more of them are the output's.
   // Its screen is the same matrix in half of the bytes: for finding the likeliest symbols, whose
-  // logits are then made with output_rows(), and for the sum of the others' probabilities. A file
+  // logits are then made with likely_logits(), and for the sum of the others' probabilities. A file
   // may hold it; if not, or if its rows have changed since, it is made while sources are encoded.
   // screen() waits for it.
   bool has_screen() const { return screen_.valid(); }
   const PackedMatrix& screen() const { return screen_.get(); }
-  const PackedMatrix& output_rows() const { return output_rows_; }
+  // Logits of one row x, those that output() would give. Rows of a file are read from it with
+  // Access::read, and leave no page of theirs in memory; with Access::map they are there faster
+  // when they are wanted again. REQUIRES: has_screen().
+  enum class Access { read, map };
+  void likely_logits(const float* x, std::span<const int32_t> symbols, Access access,
+                     float* logits) const;
   // What a step is likely to choose its tokens with; null if that is not there yet.
   const PackedMatrix* likely_output() const;
 
   // What makes the logits of some symbols.
   PackedMatrix output_of(std::span<const int32_t> symbols) const {
-    return (has_screen() ? output_rows() : output()).selected(symbols);
+    return (has_screen() ? output_rows_ : output()).selected(symbols);
   }
 
  private:
@@ -146,6 +152,7 @@ class Weights {
   mutable std::atomic<bool> is_packed_ = false;
   mutable std::once_flag packing_, output_packing_;
   PackedMatrix output_rows_;
+  PackedMatrix::CopyRow read_output_row_;  // empty: they are in no file
   std::vector<float> output_bias_;         // empty: there is none
   const float* output_numbers_ = nullptr;  // of output_rows_
   mutable std::deque<std::vector<float>> scheme_parameters_;

@@ -271,7 +271,8 @@ void PackedMatrix::multiply(const Product& product) const {
   }
 }
 
-void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> columns, float* y) const {
+void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> columns, float* y,
+                                 const CopyRow* copy) const {
   require(fits_unpacked(out_, in_), "weights [{}, {}] must be multiplied whole", out_, in_);
   // Grow to the thread's largest call.
   thread_local std::vector<float> rows, biases, some;
@@ -280,7 +281,7 @@ void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> column
   if (static_cast<int64_t>(rows.size()) < room * in_) rows.resize(room * in_);
   if (static_cast<int64_t>(biases.size()) < room) biases.resize(room);
   if (static_cast<int64_t>(some.size()) < room) some.resize(room);
-  if (!is_packed_) {  // all rows begin to come at once
+  if (!is_packed_ && copy == nullptr) {  // all rows begin to come at once
     constexpr int64_t kBegin = int64_t{8} * kMostLanes;
     const auto* const weights = reinterpret_cast<const float*>(weights_.get());
     for (const int32_t o : columns) {
@@ -290,7 +291,8 @@ void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> column
     }
   }
   for (int64_t i = 0; i < count; ++i) {
-    copy_row(columns[i], rows.data() + i * in_);
+    float* const row = rows.data() + i * in_;
+    copy != nullptr ? (*copy)(columns[i], row) : copy_row(columns[i], row);
     biases[i] = bias_[columns[i]];
   }
   multiply_rows(

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -100,8 +101,11 @@ class PackedMatrix {
   void multiply(const Product& product) const;
 
   // What multiply() gives for one row of x in these columns of y, bit for bit: y[i] is column
-  // columns[i]. Fast if the weights are unpacked. REQUIRES: fits_unpacked(out, in).
-  void multiply_some(const float* x, std::span<const int32_t> columns, float* y) const;
+  // columns[i]. Fast if the weights are unpacked. REQUIRES: fits_unpacked(out, in). `copy` gets row
+  // o of W from elsewhere than weights().
+  using CopyRow = std::function<void(int o, float* row)>;
+  void multiply_some(const float* x, std::span<const int32_t> columns, float* y,
+                     const CopyRow* copy = nullptr) const;
 
   // The matrix of these rows of W, packed. Its products have the bits of this one's columns.
   PackedMatrix selected(std::span<const int32_t> rows) const;

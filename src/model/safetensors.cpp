@@ -310,10 +310,18 @@ SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) 
 }
 
 SafeTensors SafeTensors::open(const fs::path& path) {
-  MappedFile file(path);
+  MappedFile file(path, MappedFile::Descriptor::keep);
   SafeTensors out = parse(file.bytes(), path.string());
   out.file_ = std::move(file);
   return out;
+}
+
+void SafeTensors::copy(std::string_view part, char* into) const noexcept {
+  if (file_) {
+    file_->copy(part, into);
+  } else {
+    std::memcpy(into, part.data(), part.size());
+  }
 }
 
 const TensorView& SafeTensors::at(const std::string& name) const {

@@ -49,6 +49,8 @@ class SafeTensors {
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& name() const { return name_; }
+  // Copies a part of a tensor's bytes; MappedFile::copy where there is a file.
+  void copy(std::string_view part, char* into) const noexcept;
 
  private:
   std::optional<MappedFile> file_;

@@ -419,6 +419,18 @@ TEST(MappedFile, MovesItsMapping) {
   EXPECT_THROW(MappedFile(directory.path()), Error);
 }
 
+TEST(MappedFile, CopiesPartsAlsoOfWhatWasMoved) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "f", "content");
+  for (const auto descriptor : {MappedFile::Descriptor::close, MappedFile::Descriptor::keep}) {
+    MappedFile from(directory / "f", descriptor);
+    MappedFile file = std::move(from);
+    std::string part(4, ' ');
+    file.copy(file.bytes().substr(3), part.data());
+    EXPECT_EQ(part, "tent");
+  }
+}
+
 TEST(RequireDiskSpace, NamesWhatIsMissing) {
   const test::TemporaryDirectory directory;
   require_disk_space(directory / "not/yet/there", 1);

@@ -1,7 +1,9 @@
 #include "decode/engine.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/random.h"
@@ -319,6 +321,53 @@ TEST(Weights, MakeAScreenAnewWhoseRowsHaveChanged) {
   for (float& weight : std::span(rows).last(48)) weight *= 1.5F;
   const auto changed = with_screen(model, screen), made = model.weights();
   EXPECT_THAT(changed->screen().packed(), testing::ElementsAreArray(made->screen().packed()));
+}
+
+// How many of the pages that lie wholly in `numbers` this process has in memory.
+int64_t pages_in_memory(std::span<const float> numbers) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(numbers.data());
+  const auto first = (begin + page - 1) / page, last = (begin + numbers.size_bytes()) / page;
+  std::vector<uint64_t> entries(last - first);
+  const auto bytes = static_cast<ssize_t>(entries.size() * sizeof(uint64_t));
+  const int map = ::open("/proc/self/pagemap", O_RDONLY);
+  EXPECT_EQ(::pread(map, entries.data(), bytes, static_cast<off_t>(first * sizeof(uint64_t))),
+            bytes);
+  ::close(map);
+  return std::ranges::count_if(entries, [](uint64_t entry) { return entry >> 63 != 0; });
+}
+
+TEST(Weights, OfAFileTakeNoMemoryForRowsThatSingleSentencesNeed) {
+  model::Config config = screened_config();
+  config.source_vocabulary = config.target_vocabulary = 60000;  // 11.5 MB
+  const auto model = random_model(config);
+  std::vector<model::TensorBytes> tensors;
+  for (const auto& p : model::parameters(config)) {
+    const auto bytes = std::as_bytes(std::span(model.values.at(p.name)));
+    tensors.push_back({p.name,
+                       model::Dtype::f32,
+                       p.shape,
+                       {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+  }
+  const test::TemporaryDirectory directory;
+  model::write_safetensors(directory / "f", tensors, {});
+  const auto file = model::SafeTensors::open(directory / "f");
+  const auto find = [&](const std::string& name) -> Values {
+    return {.numbers = file.at(name).values<float>(), .file = &file};
+  };
+  Engine mapped(
+      std::make_shared<Weights>(config, find, Precision::float32, std::shared_ptr<void>()));
+  Engine copied(model.weights());
+  const auto table = file.at(model::output_embedding(config)).values<float>();
+  const auto pairs_of = [](size_t count) {
+    return std::vector<Pair>(count, {random_sentence(1, 12), random_sentence(2, 12)});
+  };
+  EXPECT_EQ(score({&mapped, 1}, pairs_of(1)), score({&copied, 1}, pairs_of(1)));
+  // What lies beside the table may bring huge pages of it along.
+  const int64_t few = pages_in_memory(table);
+  EXPECT_LE(few, 1024);
+  EXPECT_EQ(score({&mapped, 1}, pairs_of(9)), score({&copied, 1}, pairs_of(9)));
+  EXPECT_GT(pages_in_memory(table), few);  // where it matters less, they are mapped
 }
 
 // A file's screen may know nothing of it, and it may be behind those that correct the normaliser.
