@@ -51,6 +51,12 @@ void add_beam_options(CLI::App& command, decode::SearchOptions& o) {
       "what a token costs each time that a group before has chosen it in the same step", "X")
       ->needs(groups)
       ->check(not_negative());
+  command
+      .add_flag("--alternatives", o.alternatives,
+                "n-best translations that go on differently after the prefix, each the best with "
+                "its share of the beam")
+      ->excludes(groups)
+      ->group(group);
   add("--no-repeat-ngram", o.no_repeat_ngram, "no N tokens in a row come twice; 0: they may")
       ->check(not_negative());
   add("--repetition-penalty", o.repetition_penalty,

@@ -33,6 +33,7 @@ ordered_json to_json(const SearchOptions& o) {
           {"stop", kStops[static_cast<size_t>(o.stop)]},
           {"diverse_groups", o.diverse_groups},
           {"diverse_strength", o.diverse_strength},
+          {"alternatives", o.alternatives},
           {"no_repeat_ngram", o.no_repeat_ngram},
           {"repetition_penalty", o.repetition_penalty},
           {"coverage_penalty", o.coverage_penalty},

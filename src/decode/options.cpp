@@ -40,6 +40,8 @@ void fields(ConfigVisitor& visit, SearchOptions& o) {
   visit("diverse_strength", o.diverse_strength,
         "what a token costs each time that a group before has chosen it in the same step",
         {.min = 0});
+  visit("alternatives", o.alternatives,
+        "translations that go on differently after the prefix, each with its share of the beam");
   visit("no_repeat_ngram", o.no_repeat_ngram, "no n tokens in a row come twice; 0: they may",
         {.min = 0});
   visit("repetition_penalty", o.repetition_penalty,
@@ -98,6 +100,11 @@ void check(const SearchOptions& o) {
           o.sampling.top_p);
   require(o.diverse_groups >= 1 && o.beam % o.diverse_groups == 0,
           "a beam of {} has no {} groups of one size", o.beam, o.diverse_groups);
+  require(!o.alternatives || o.beam % o.n_best == 0,
+          "alternatives: a beam of {} cannot be shared by {} translations; {} could be", o.beam,
+          o.n_best, (o.beam + o.n_best - 1) / o.n_best * o.n_best);
+  require(!o.alternatives || (o.diverse_groups == 1 && !o.sampling.is_on && o.stop == Stop::full),
+          "alternatives are found by beam search without diverse_groups, and stop must be full");
   require(o.diverse_strength >= 0 && o.diverse_strength <= kHighestPenalty,
           "diverse_strength must be from 0 to {}, is {}", kHighestPenalty, o.diverse_strength);
   require(o.diverse_groups == 1 || (!o.sampling.is_on && o.stop == Stop::full),

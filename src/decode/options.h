@@ -49,6 +49,9 @@ struct SearchOptions {
   // search (Vijayakumar et al. 2018). Each group ends for itself. 1: no groups.
   int64_t diverse_groups = 1;
   double diverse_strength = 0.5;
+  // n_best translations that go on differently after the prefix: with its n_best likeliest next
+  // tokens, each the best that a beam of beam / n_best finds from there.
+  bool alternatives = false;
   int64_t no_repeat_ngram = 0;  // no n tokens in a row come twice; 0: they may
   // Logits of tokens that a hypothesis has already are divided by this if they are positive, else
   // multiplied, before they become probabilities.
@@ -61,6 +64,7 @@ struct SearchOptions {
   bool with_attention = false;
   int64_t attention_layer = 0;  // of the decoder, counted from the top
 
+  int64_t groups() const { return alternatives ? n_best : diverse_groups; }
   bool gives_attention() const { return with_attention || replace_unk; }  // with hypotheses
   bool needs_attention() const { return gives_attention() || coverage_penalty > 0; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/checksum.h"
@@ -309,38 +310,59 @@ void Search::sample(Sentence& s) {
 }
 
 void Search::search(Sentence& s) {
-  taken_.clear();
-  for (int32_t group = 0; group < s.groups(); ++group) search_group(s, group);
+  if (s.options().alternatives && !s.is_split && !s.request.phrases) {
+    begin_alternatives(s);
+  } else {
+    taken_.clear();
+    for (int32_t group = 0; group < s.groups(); ++group) search_group(s, group);
+  }
   s.is_split = true;
   if (candidates_.empty()) return end_all(s);  // all tokens are forbidden: </s> is what is left
   if (s.request.phrases) order_by_phrases(s);
+}
+
+std::span<const Choice> Search::likeliest(const Sentence& s, int h) {
+  // Enough for a group, whatever others have taken.
+  const int64_t most = 2 * s.options().beam;
+  const int64_t row = s.first_row + h;
+  return s.is_summarised
+             ? chooser_.likeliest(summaries_[row - first_summary_], most, forbidden(s, h))
+             : chooser_.likeliest(models_.logits(row), most, forbidden(s, h), wanted_);
+}
+
+// Each of the likeliest tokens becomes a group of its own.
+void Search::begin_alternatives(Sentence& s) {
+  wanted_.clear();
+  for (const Choice& choice : likeliest(s, 0)) {
+    const auto group = static_cast<int32_t>(candidates_.size());
+    if (group == s.groups()) break;
+    candidates_.push_back({.score = tree_[s.live[0].node].score + choice.log_probability,
+                           .hypothesis = 0,
+                           .rank = 0,
+                           .draw = group,
+                           .choice = choice});
+  }
 }
 
 // Candidates of a group, behind those of the groups before, with which it shares the first
 // hypothesis.
 void Search::search_group(Sentence& s, int32_t group) {
   const auto first = static_cast<std::ptrdiff_t>(candidates_.size());
+  const double strength = s.options().alternatives ? 0 : s.options().diverse_strength;
   for (int h = 0; h < static_cast<int>(s.live.size()); ++h) {
     if (s.is_split && s.live[h].draw != group) continue;
     const double sum = tree_[s.live[h].node].score;
-    const int64_t row = s.first_row + h;
     wanted_.clear();
     if (s.request.phrases) s.request.phrases->append_next(s.live[h].phrases, wanted_);
-    // Enough for a group, whatever others have taken.
-    const int64_t most = 2 * s.options().beam;
-    const auto choices =
-        s.is_summarised
-            ? chooser_.likeliest(summaries_[row - first_summary_], most, forbidden(s, h))
-            : chooser_.likeliest(models_.logits(row), most, forbidden(s, h), wanted_);
     int rank = 0;
-    for (const Choice& choice : choices) {
+    for (const Choice& choice : likeliest(s, h)) {
       const auto times = static_cast<double>(std::ranges::count(taken_, choice.token));
       candidates_.push_back({.score = sum + choice.log_probability,
                              .hypothesis = h,
                              .rank = rank++,
                              .draw = group,
                              .choice = choice,
-                             .likeness = s.options().diverse_strength * times});
+                             .likeness = strength * times});
     }
   }
   const auto better = [](const Candidate& a, const Candidate& b) {
@@ -513,6 +535,12 @@ double Search::best_possible(const Sentence& s) const {
 
 std::vector<Hypothesis> Search::take_best(Sentence& s) {
   std::ranges::stable_sort(s.finished, std::greater<>(), &Hypothesis::score);
+  if (s.options().alternatives && !s.request.phrases) {  // the best of each
+    std::set<int32_t> begun;
+    std::erase_if(s.finished, [&](const Hypothesis& h) {
+      return !begun.insert(h.tokens[s.request.prefix.size()]).second;
+    });
+  }
   if (static_cast<int64_t>(s.finished.size()) > s.options().n_best) {
     s.finished.resize(s.options().n_best);
   }

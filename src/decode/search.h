@@ -67,7 +67,9 @@ class Search {
   void end_all(Sentence& sentence);
   void sample(Sentence& sentence);
   void search(Sentence& sentence);
+  void begin_alternatives(Sentence& sentence);
   void search_group(Sentence& sentence, int32_t group);
+  std::span<const Choice> likeliest(const Sentence& sentence, int row);
   void order_by_phrases(const Sentence& sentence);
   std::span<const int32_t> forbidden(const Sentence& sentence, int row);
   void select(Sentence& sentence);

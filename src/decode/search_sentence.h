@@ -22,7 +22,7 @@ struct Search::Sentence {
   std::vector<Hypothesis> finished;
   std::vector<int64_t> ended;  // hypotheses of each group that are finished
 
-  int64_t groups() const { return request.phrases ? 1 : options().diverse_groups; }
+  int64_t groups() const { return request.phrases ? 1 : options().groups(); }
   int64_t group_size() const { return options().beam / groups(); }
   int64_t group_of(int32_t draw) const { return groups() == 1 ? 0 : draw; }
   bool is_full(int64_t group) const { return ended[group] == group_size(); }

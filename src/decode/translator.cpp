@@ -40,9 +40,11 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
 constexpr int64_t kPairs = 32;
 constexpr size_t kPairTokens = 4096;
 
-// With room for hypotheses that have any number of so many tokens.
+// With room for hypotheses that have any number of so many tokens, all of them in one group.
 std::shared_ptr<const SearchOptions> widened(SearchOptions search, int64_t tokens) {
   search.beam = std::min(search.beam + tokens, kWidestBeam);
+  search.diverse_groups = 1;
+  search.alternatives = false;
   return std::make_shared<const SearchOptions>(search);
 }
 

@@ -289,6 +289,26 @@ TEST_F(Translate, FindsDiverseTranslations) {
   expect_failure(command + "--diverse-strength 1", 2, "--diverse-groups");
   expect_failure(command + "--diverse-groups 2 --stop bound", 2, "stop must be full");
   expect_failure(command + "--diverse-groups 2 --sample", 2, "diverse_groups");
+  // Lines with phrases are searched as one group, however wide.
+  EXPECT_THAT(output("echo b > @phrases; " + command + "--diverse-groups 4 --phrases @phrases"),
+              HasSubstr("b"));
+}
+
+TEST_F(Translate, FindsAlternativesAfterAPrefix) {
+  const std::string command = "echo a b c d | residual translate -m @post-ln --beam 8 --prefix b ";
+  std::set<std::string> second;
+  for (const auto& line : lines_of(output(command + "--n-best 4 --alternatives"))) {
+    EXPECT_THAT(line, testing::StartsWith("0 ||| b"));
+    second.insert(line.substr(8, line.find(' ', 8) - 8));
+  }
+  EXPECT_EQ(second.size(), 4U);
+  EXPECT_THAT(
+      output("echo d > @phrases; " + command + "--n-best 4 --alternatives --phrases @phrases"),
+      HasSubstr("d"));
+  expect_failure(command + "--n-best 3 --alternatives", 2,
+                 "a beam of 8 cannot be shared by 3 translations; 9 could be");
+  expect_failure(command + "--n-best 4 --alternatives --stop first", 2, "stop must be full");
+  expect_failure(command + "--n-best 4 --alternatives --diverse-groups 2", 2, "--diverse-groups");
 }
 
 TEST_F(Translate, RefusesPenaltiesThatAreNone) {

@@ -145,6 +145,67 @@ TEST(DiverseGroups, HaveTheModelsOwnScores) {
   }
 }
 
+// The n likeliest tokens after the prefix, </s> among them where it may be.
+Tokens likeliest_next(Engine& engine, const Request& request, int n, int64_t min_length) {
+  const int64_t vocabulary = engine.weights().config().target_vocabulary;
+  Pair pair = {.source = request.source, .target = request.prefix};
+  pair.target.push_back(Vocabulary::kEos);
+  const auto logits = forced_logits(engine, pair);
+  const auto length = static_cast<int64_t>(request.prefix.size());
+  Tokens tokens;
+  for (int32_t token = 0; token < vocabulary; ++token) {
+    const bool is_early = token == Vocabulary::kEos && length < min_length;
+    if (token != Vocabulary::kPad && !is_early) tokens.push_back(token);
+  }
+  std::ranges::stable_sort(tokens, std::greater<>(),
+                           [&](int32_t token) { return logits[length * vocabulary + token]; });
+  tokens.resize(n);
+  return tokens;
+}
+
+TEST(Alternatives, AreTheBestOfSearchesThatBeginWithTheLikeliestTokens) {
+  const auto model = random_model(small_config(), 3).weights();
+  Engine engine(model);
+  for (const int n : {1, 4, 6}) {
+    for (const int64_t min_length : {0, 1, 5}) {
+      const SearchOptions options = {
+          .beam = 12, .n_best = n, .min_length = min_length, .alternatives = true};
+      const SearchOptions each = {.beam = 12 / n, .min_length = min_length};
+      const auto found = search_with(options, model);
+      const auto requests = some_requests();
+      for (size_t i = 0; i < requests.size(); ++i) {
+        std::vector<Hypothesis> expected;
+        for (const int32_t token : likeliest_next(engine, requests[i], n, min_length)) {
+          Request request = requests[i];
+          request.prefix.push_back(token);
+          if (token == Vocabulary::kEos) {  // which no prefix may have
+            const Pair pair = {.source = request.source, .target = request.prefix};
+            const auto parts = score({&engine, 1}, {&pair, 1})[0];
+            const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
+            const auto length = static_cast<int64_t>(request.prefix.size());
+            expected.push_back({.tokens = request.prefix, .score = normalised(each, sum, length)});
+          } else {
+            Search search({model}, each);
+            expected.push_back(search_all(search, {request})[0][0]);
+          }
+        }
+        std::ranges::stable_sort(expected, std::greater<>(), &Hypothesis::score);
+        ASSERT_EQ(tokens_of(found[i]), tokens_of(expected)) << n << ' ' << min_length << ' ' << i;
+        for (int rank = 0; rank < n; ++rank) {
+          EXPECT_NEAR(found[i][rank].score, expected[rank].score, 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(Alternatives, ShareTheBeamAlone) {
+  EXPECT_NO_THROW(check({.beam = 6, .n_best = 3, .alternatives = true}));
+  EXPECT_THROW(check({.beam = 5, .n_best = 3, .alternatives = true}), Error);
+  EXPECT_THROW(check({.beam = 4, .n_best = 2, .diverse_groups = 2, .alternatives = true}), Error);
+  EXPECT_THROW(check({.beam = 4, .n_best = 2, .stop = Stop::first, .alternatives = true}), Error);
+}
+
 TEST(DiverseGroups, MustDivideTheBeam) {
   EXPECT_NO_THROW(check({.beam = 6, .diverse_groups = 3}));
   EXPECT_THROW(check({.beam = 5, .diverse_groups = 2}), Error);

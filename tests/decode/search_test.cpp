@@ -180,6 +180,7 @@ TEST(Search, GivesEachSentenceItsOwnSearchInAnyCompany) {
       {.beam = 5, .n_best = 5, .unk_penalty = -3},
       {.beam = 3, .n_best = 2, .repetition_penalty = 1.4, .coverage_penalty = 0.3},
       {.beam = 4, .n_best = 4, .diverse_groups = 2, .diverse_strength = 1},
+      {.beam = 4, .n_best = 2, .alternatives = true},
       {.beam = 30, .n_best = 20, .stop = Stop::bound, .unk_penalty = 2}};
   for (const auto& model : models_of_each_kind()) {
     auto requests = random_requests(24);

@@ -40,6 +40,21 @@ async function checkTranslation(page) {
   assert.strictEqual(await first.locator("tbody td").count(), 3 * 5);
 }
 
+async function checkAlternatives(page) {
+  const first = page.locator("#details section").first();
+  await first.locator(".words button").nth(1).click();
+  await first.locator(".others button").first().waitFor();
+  const others = await first.locator(".others button").allTextContents();
+  assert.strictEqual(others.length, 5);
+  assert.strictEqual(new Set(others.map((text) => text.split(" ")[1])).size, 5);
+  for (const text of others) assert.match(text, /^d/);
+  const chosen = others.find((text) => text.startsWith("d ") && text !== "d e b");
+  await first.locator(".others button", { hasText: new RegExp(`^${chosen}$`) }).click();
+  assert.strictEqual(await page.locator("#target").textContent(), `${chosen}\n\nh f g`);
+  assert.strictEqual(await first.locator(".words").textContent(), `${chosen} `);
+  assert.strictEqual(await first.locator(".others button").count(), 0);
+}
+
 async function checkLists(page) {
   await page.locator("#best").fill("3");
   await page.locator("#form button").click();
@@ -55,6 +70,7 @@ async function main() {
       await page.waitForFunction(() => document.querySelector("#about").textContent !== "");
       assert.match(await page.locator("#about").textContent(), /^resi-dual, /);
       await checkTranslation(page);
+      await checkAlternatives(page);
       for (const selector of ["h1", "#about", "label", ".note", "#form button", ".piece"]) {
         assert.ok((await contrast(page, selector)) >= 4.5, `${selector} is hard to read`);
       }
