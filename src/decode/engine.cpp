@@ -66,9 +66,12 @@ void correct(kernels::RowSummary& near, const Weights& w, Weights::Access access
     best[i].value = logits[i];
   }
   row.asked.value = logits[best.size()];
-  // One that is not a number cannot be sorted, and says that the row is not to be trusted.
-  const auto is_nan = [](const kernels::Scored& each) { return std::isnan(each.value); };
-  if (std::ranges::any_of(best, is_nan)) row.sum = std::numeric_limits<double>::quiet_NaN();
+  // One that is not a number cannot be sorted, and says that the row is not to be trusted; so does
+  // an infinite one.
+  const auto is_number = [](const kernels::Scored& each) {
+    return each.value < std::numeric_limits<float>::infinity();
+  };
+  if (!std::ranges::all_of(best, is_number)) row.sum = std::numeric_limits<double>::quiet_NaN();
   if (!std::isnan(row.sum)) {
     std::ranges::sort(best, [](const kernels::Scored& a, const kernels::Scored& b) {
       return a.value != b.value ? a.value > b.value : a.index < b.index;

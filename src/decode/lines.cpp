@@ -197,7 +197,8 @@ Output LineWriter::joined(const Line& line, size_t rank) {
   size_t source = 0, source_pieces = 0;
   for (const auto& part : line.parts) source_pieces += pieces_of(part);
   for (size_t p = 0; p < line.parts.size(); ++p) {
-    const Hypothesis& h = line.outcomes[p].hypotheses[rank];
+    // Alternatives are of the first part's beginning; the others have their best translation.
+    const Hypothesis& h = line.outcomes[p].hypotheses[p > 0 && search_.alternatives ? 0 : rank];
     const size_t pieces = h.tokens.size() - 1;
     if (p > 0) all.log_probabilities.pop_back();  // of the </s> between
     all.tokens.insert(all.tokens.end(), h.tokens.begin(), h.tokens.end() - 1);

@@ -40,8 +40,8 @@ int64_t shortest_positions(std::span<const std::shared_ptr<const Weights>> model
 constexpr int64_t kPairs = 32;
 constexpr size_t kPairTokens = 4096;
 
-// With room for hypotheses that have any number of so many tokens, all of them in one group.
-std::shared_ptr<const SearchOptions> widened(SearchOptions search, int64_t tokens) {
+// Without groups, and with room for hypotheses that have any number of so many tokens of phrases.
+std::shared_ptr<const SearchOptions> as_one_group(SearchOptions search, int64_t tokens = 0) {
   search.beam = std::min(search.beam + tokens, kWidestBeam);
   search.diverse_groups = 1;
   search.alternatives = false;
@@ -192,7 +192,8 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
                            .search = stream.terms.search,
                            .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;
-        if (request.phrases) request.search = widened(search, request.phrases->tokens());
+        if (p > 0 && search.alternatives) request.search = as_one_group(search);
+        if (request.phrases) request.search = as_one_group(search, request.phrases->tokens());
         if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
         const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));

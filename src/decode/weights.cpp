@@ -30,6 +30,17 @@ void drop_pages(std::span<const std::byte> bytes) {
   madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
 }
 
+void drop(const Values& v, std::span<const std::byte> bytes) {
+  if (v.file != nullptr) drop_pages(bytes);
+}
+
+// Whether single rows of float32 numbers are read from their file. The memory that this saves is
+// the table's; where that is small, reading takes longer than a step's other work.
+bool is_read(const Values& v) {
+  constexpr size_t kLarge = 16 << 20;
+  return v.file != nullptr && v.numbers.size_bytes() >= kLarge;
+}
+
 // Row `id` of float32 numbers in a file.
 void read_row(const Values& v, int64_t id, int64_t width, float* row) {
   const auto bytes = std::as_bytes(v.numbers.subspan(id * width, width));
@@ -38,12 +49,15 @@ void read_row(const Values& v, int64_t id, int64_t width, float* row) {
 }
 
 // Whether a file's screen can be used: its rows may have been changed since. One element of each is
-// looked at, the same of a panel's 64, which lie side by side.
+// looked at, the same of a panel's 64, which lie side by side. Pages of the rows do not stay.
 bool has_screen_of(const Values& v, int64_t out, int64_t in) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
   if (v.screen.empty() || !is_aligned) return false;
   const auto* const panels = reinterpret_cast<const int16_t*>(v.screen.data());
+  constexpr int64_t kRows = 4096;  // at a time
   for (int64_t o = 0; o < out; ++o) {
+    if (o % kRows == 0 && o > 0)
+      drop(v, std::as_bytes(v.numbers.subspan((o - kRows) * in, kRows * in)));
     const int64_t panel = o / kernels::kPanel, column = panel % in;
     const float whole = panels[(panel * in + column) * kernels::kPanel + o % kernels::kPanel];
     const float error = v.numbers[o * in + column] - v.scales[o] * whole;
@@ -55,8 +69,8 @@ bool has_screen_of(const Values& v, int64_t out, int64_t in) {
 // Tensors of a file as Values. Those that cannot be used where they are, are converted and kept.
 class FileValues {
  public:
-  FileValues(std::shared_ptr<const model::Directory> directory, Precision precision)
-      : directory_(std::move(directory)), precision_(precision) {}
+  explicit FileValues(std::shared_ptr<const model::Directory> directory)
+      : directory_(std::move(directory)) {}
 
   Values find(const std::string& name) {
     const bool has_panels = directory_->weights().contains(name + model::kPanels);
@@ -87,8 +101,7 @@ class FileValues {
       return values;
     }
     const bool is_matrix = tensor.shape.size() == 2;
-    if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix &&
-        precision_ != Precision::int8) {
+    if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix) {
       const auto* const halves = reinterpret_cast<const uint16_t*>(tensor.bytes.data());
       return {.halves = {halves, static_cast<size_t>(tensor.size())},
               .file = &directory_->weights()};
@@ -100,7 +113,6 @@ class FileValues {
 
  private:
   std::shared_ptr<const model::Directory> directory_;
-  Precision precision_;
   std::map<std::string, std::vector<float>> converted_;
 };
 
@@ -117,7 +129,7 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
   const int64_t at = id * width_;
   if (!values_.halves.empty()) {
     kernels::widen(values_.halves.data() + at, width_, room);
-    return room;
+    if (precision_ != Precision::int8) return room;
   }
   if (precision_ == Precision::float16 && !values_.is_quantized()) {
     thread_local std::vector<uint16_t> halves;
@@ -127,7 +139,7 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     return room;
   }
   if (precision_ == Precision::float32 && !values_.is_quantized()) {
-    if (values_.file == nullptr) return values_.numbers.data() + at;
+    if (!is_read(values_)) return values_.numbers.data() + at;
     read_row(values_, id, width_, room);
     return room;
   }
@@ -139,8 +151,8 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     scale = values_.scales[id];
   } else {
     rounded.resize(width_);
-    kernels::quantize(values_.numbers.data() + at, 1, static_cast<int>(width_), rounded.data(),
-                      &scale);
+    const float* const numbers = values_.halves.empty() ? values_.numbers.data() + at : room;
+    kernels::quantize(numbers, 1, static_cast<int>(width_), rounded.data(), &scale);
     q = rounded.data();
   }
   for (int64_t j = 0; j < width_; ++j) room[j] = scale * static_cast<float>(q[j]);
@@ -212,11 +224,15 @@ class Weights::Packer {
                           drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
                         }});
     } else if (!v.halves.empty()) {
-      tasks_.push_back(
-          {PackedMatrix::bytes(rows, columns, Precision::float16), [=, &into](Memory m) {
-             into = PackedMatrix(v.halves.data() + begin, bias, rows, columns, std::move(m));
-             drop(v, std::as_bytes(v.halves.subspan(begin, out * in)));
-           }});
+      const Precision precision =
+          precision_ == Precision::int8 ? Precision::int8 : Precision::float16;
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision), [=, &into](Memory m) {
+                          const uint16_t* const halves = v.halves.data() + begin;
+                          into = precision == Precision::float16
+                                     ? PackedMatrix(halves, bias, rows, columns, std::move(m))
+                                     : rounded(halves, bias, rows, columns, std::move(m));
+                          drop(v, std::as_bytes(v.halves.subspan(begin, out * in)));
+                        }});
     } else {
       // Before as well: what unpacked products have read shall not be there beside what is packed.
       drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
@@ -226,6 +242,12 @@ class Weights::Packer {
                           drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
                         }});
     }
+  }
+  static PackedMatrix rounded(const uint16_t* halves, const float* bias, int out, int in,
+                              Memory memory) {
+    std::vector<float> numbers(static_cast<size_t>(out) * in);
+    kernels::widen(halves, static_cast<int64_t>(numbers.size()), numbers.data());
+    return {numbers.data(), bias, out, in, Precision::int8, std::move(memory)};
   }
   // As it is in the file, if the products can take it so.
   void leave(PackedMatrix& into, const Values& v, const float* bias, int64_t begin, int out,
@@ -262,10 +284,6 @@ class Weights::Packer {
            into = PackedMatrix(rows.data(), bias, out, in, precision, std::move(m));
          }});
   }
-  static void drop(const Values& v, std::span<const std::byte> bytes) {
-    if (v.file != nullptr) drop_pages(bytes);
-  }
-
   const Find& find_;
   Precision precision_;
   std::shared_ptr<const void> owner_;
@@ -300,10 +318,10 @@ void Weights::make_screen() {
   const auto in = static_cast<int>(config_.width);
   if (precision_ != Precision::float32 || v.numbers.empty()) return;
   if (!PackedMatrix::fits_unpacked(out, in)) return;
-  output_numbers_ = v.numbers.data();
+  output_values_ = v;
   const float* const bias = output_bias();
-  output_rows_ = PackedMatrix::unpacked({owner_, output_numbers_}, bias, out, in);
-  if (v.file != nullptr) read_output_row_ = [v, in](int o, float* row) { read_row(v, o, in, row); };
+  output_rows_ = PackedMatrix::unpacked({owner_, v.numbers.data()}, bias, out, in);
+  if (is_read(v)) read_output_row_ = [v, in](int o, float* row) { read_row(v, o, in, row); };
   const auto policy = thread_count() > 1 ? std::launch::async : std::launch::deferred;
   screen_ = std::async(policy, [=, owner = owner_] {
     const auto stored_or_made = [&] {
@@ -316,7 +334,7 @@ void Weights::make_screen() {
                           {memory, memory->data()});
     };
     PackedMatrix screen = stored_or_made();
-    if (v.file != nullptr) drop_pages(std::as_bytes(v.numbers));
+    drop(v, std::as_bytes(v.numbers));
     return screen;
   });
 }
@@ -335,8 +353,9 @@ const PackedMatrix& Weights::output() const {
   if (!has_screen()) return now().output;
   if (!is_packed_.load(std::memory_order_acquire)) return output_rows_;
   std::call_once(output_packing_, [&] {
-    packed_.output = PackedMatrix(output_numbers_, output_bias(), output_rows_.out(),
+    packed_.output = PackedMatrix(output_values_.numbers.data(), output_bias(), output_rows_.out(),
                                   output_rows_.in(), Precision::float32);
+    drop(output_values_, std::as_bytes(output_values_.numbers));
   });
   return packed_.output;
 }
@@ -403,7 +422,7 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
   const model::Config& config = directory->description().model;
   require(config.kind == model::Kind::translation, "{}: is not a translation model",
           directory->path().string());
-  const auto values = std::make_shared<FileValues>(std::move(directory), precision);
+  const auto values = std::make_shared<FileValues>(std::move(directory));
   return std::make_shared<Weights>(
       config, [values](const std::string& name) { return values->find(name); }, precision, values);
 }

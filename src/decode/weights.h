@@ -112,9 +112,9 @@ class Weights {
   // screen() waits for it.
   bool has_screen() const { return screen_.valid(); }
   const PackedMatrix& screen() const { return screen_.get(); }
-  // Logits of one row x, those that output() would give. Rows of a file are read from it with
-  // Access::read, and leave no page of theirs in memory; with Access::map they are there faster
-  // when they are wanted again. REQUIRES: has_screen().
+  // Logits of one row x, those that output() would give. Rows of a large table in a file are read
+  // from it with Access::read, and leave no page of theirs in memory; with Access::map they are
+  // there faster when they are wanted again. REQUIRES: has_screen().
   enum class Access { read, map };
   void likely_logits(const float* x, std::span<const int32_t> symbols, Access access,
                      float* logits) const;
@@ -154,7 +154,7 @@ class Weights {
   PackedMatrix output_rows_;
   PackedMatrix::CopyRow read_output_row_;  // empty: they are in no file
   std::vector<float> output_bias_;         // empty: there is none
-  const float* output_numbers_ = nullptr;  // of output_rows_
+  Values output_values_;                   // of output_rows_
   mutable std::deque<std::vector<float>> scheme_parameters_;
   std::shared_future<PackedMatrix> screen_;
 };

@@ -151,7 +151,8 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
         constexpr int kAhead = 4;  // rows are gone through faster than the CPU fetches them
         for (int j = 0; j < in; j += kMostLanes) __builtin_prefetch(row(o + kAhead) + j, 0, 2);
         const float most = round_to_int16(row(o), in, reinterpret_cast<int16_t*>(room));
-        scales_[o] = most / INT16_MAX;
+        // What cannot be rounded makes every product no number.
+        scales_[o] = std::isfinite(most) ? most / INT16_MAX : std::nanf("");
         return room;
       });
       break;

@@ -261,6 +261,31 @@ TEST(Weights, AreTheSameWhetherInt8IsStoredOrMadeAtLoad) {
   EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair));
 }
 
+// A float16 file.
+TEST(Weights, AreTheSameWhetherHalvesAreRoundedWhereTheyAreOrWidenedFirst) {
+  auto model = random_model(small_config());
+  std::map<std::string, std::vector<uint16_t>> stored;
+  for (const auto& p : model::parameters(model.config)) {
+    if (p.shape.size() < 2) continue;
+    auto& numbers = model.values.at(p.name);
+    auto& halves = stored[p.name];
+    halves.resize(numbers.size());
+    kernels::halve(numbers.data(), 1, static_cast<int64_t>(numbers.size()), halves.data());
+    kernels::widen(halves.data(), static_cast<int64_t>(halves.size()), numbers.data());
+  }
+  const auto find = [&](const std::string& name) -> Values {
+    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
+    return {.halves = stored.at(name)};
+  };
+  const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
+  for (const Precision precision : {Precision::float16, Precision::int8}) {
+    Engine loaded(
+        std::make_shared<Weights>(model.config, find, precision, std::shared_ptr<void>()));
+    Engine made(model.weights(precision));
+    EXPECT_EQ(forced_logits(loaded, pair), forced_logits(made, pair));
+  }
+}
+
 // Matrices as `residual export --precision packed` stores them; of width 192 they are used in
 // place, of width 24 the keys' and values' are not.
 TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
@@ -339,7 +364,7 @@ int64_t pages_in_memory(std::span<const float> numbers) {
 
 TEST(Weights, OfAFileTakeNoMemoryForRowsThatSingleSentencesNeed) {
   model::Config config = screened_config();
-  config.source_vocabulary = config.target_vocabulary = 60000;  // 11.5 MB
+  config.source_vocabulary = config.target_vocabulary = 100000;  // 19 MB
   const auto model = random_model(config);
   std::vector<model::TensorBytes> tensors;
   for (const auto& p : model::parameters(config)) {
@@ -394,6 +419,27 @@ TEST(Engine, GivesNoNormaliserWhereOneOfTheBestIsNoNumber) {
   };
   EXPECT_TRUE(std::isfinite(sum_with(0)));
   EXPECT_TRUE(std::isnan(sum_with(std::nanf(""))));
+}
+
+// Wherever the row is, and whatever its other products would be.
+TEST(Engine, GivesNoNormaliserWhereAWeightIsInfinite) {
+  for (const int64_t symbol : {5, 30, 49}) {
+    for (const float sign : {-1.0F, 1.0F}) {
+      auto model = random_model(screened_config());
+      const int64_t width = model.config.width;
+      model.values.at(model::output_embedding(model.config))[symbol * width + 1] =
+          sign * std::numeric_limits<float>::infinity();
+      RowPool pool(width);
+      const Rows hidden = pool.take(1);
+      std::fill_n(hidden.data(), width, 0.1F);
+      std::vector<kernels::Scored> best(10);
+      std::vector<kernels::RowSummary> summaries = {{.k = 10, .best = best.data()}};
+      const auto weights = model.weights();
+      EXPECT_TRUE(weights->has_screen());
+      Engine(weights).summarise(hidden, 0, summaries, nullptr);
+      EXPECT_TRUE(std::isnan(summaries[0].log_sum_exp())) << symbol;
+    }
+  }
 }
 
 TEST(Weights, NameAParameterThatIsMissingOrHasAnotherSize) {

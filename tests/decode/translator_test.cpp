@@ -214,6 +214,21 @@ TEST(Translator, ScoresASplitLineAsOneTranslation) {
   }
 }
 
+TEST(Translator, GivesAlternativesOfASplitLinesBeginningAlone) {
+  const std::vector<std::string> lines = {words(1, 200)};
+  const SearchOptions search = {.beam = 6, .n_best = 3, .alternatives = true};
+  const auto outputs = word_translator({.search = search}).translate(lines)[0].outputs;
+  const auto best = word_translator({.search = {.beam = 6}}).translate(lines)[0].outputs[0];
+  ASSERT_THAT(outputs, SizeIs(3));
+  std::set<std::string> first;
+  for (const auto& output : outputs) {
+    first.insert(output.pieces[0]);
+    // The last part has a sixth of the line at least.
+    EXPECT_TRUE(std::equal(output.pieces.end() - 10, output.pieces.end(), best.pieces.end() - 10));
+  }
+  EXPECT_THAT(first, SizeIs(3));
+}
+
 TEST(Translator, AddsUpTheCoverageOfASplitLinesParts) {
   const std::vector<std::string> lines = {words(1, 200)};
   const auto term = [&](double penalty) {
