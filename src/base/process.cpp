@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,6 +114,62 @@ std::optional<int> Child::exit_code() {
 
 void Child::signal(int number) const {
   if (!exit_code_) ::kill(id_, number);
+}
+
+Filter::Filter(const std::vector<std::string>& argv, int file) : name_(argv[0]) {
+  const std::vector<char*> pointers = pointers_to(argv);
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    fail_errno(name_, "cannot make a socket");
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, file, 3);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int code =
+      ::posix_spawnp(&id_, argv[0].c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  socket_ = ends[0];
+  if (code == 0) return;
+  ::close(socket_);
+  errno = code;
+  fail_errno(name_, "cannot start");
+}
+
+Filter::~Filter() {
+  ::close(socket_);
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::string Filter::operator()(std::string_view line) {
+  const std::string sent = std::string(line) + '\n';
+  const auto require_running = [&](ssize_t n) {
+    require(n > 0, "{}: ended while it was needed; if it said why, that stands above", name_);
+  };
+  for (std::string_view left = sent; !left.empty();) {
+    const ssize_t n = ::send(socket_, left.data(), left.size(), MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    require_running(n);
+    left.remove_prefix(static_cast<size_t>(n));
+  }
+  std::array<char, 65536> buffer;
+  size_t end = 0;
+  while ((end = read_.find('\n')) == std::string::npos) {
+    const ssize_t n = ::recv(socket_, buffer.data(), buffer.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    require_running(n);
+    read_.append(buffer.data(), static_cast<size_t>(n));
+  }
+  std::string answer = read_.substr(0, end);
+  read_.erase(0, end + 1);
+  return answer;
 }
 
 }  // namespace residual

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace residual {
@@ -36,6 +37,26 @@ class Child {
  private:
   pid_t id_;
   std::optional<int> exit_code_;
+};
+
+// A program that answers each line with a line before it reads the next, as our own that turn lines
+// into lines. Ctrl-C does not reach it; it ends with us. For one thread at a time.
+class Filter {
+ public:
+  // `file` becomes its standard file 3; what it says is said by us.
+  Filter(const std::vector<std::string>& argv, int file);
+  ~Filter();
+  Filter(const Filter&) = delete;
+  Filter& operator=(const Filter&) = delete;
+
+  // REQUIRES: there is no line end in it. An Error if the program has ended.
+  std::string operator()(std::string_view line);
+
+ private:
+  std::string name_;
+  pid_t id_ = 0;
+  int socket_ = -1;
+  std::string read_;  // behind the last answer
 };
 
 }  // namespace residual

@@ -15,6 +15,7 @@
 #include "cli/program.h"
 #include "cli/train.h"
 #include "probe/live.h"
+#include "text/sentence_piece.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
 #include "train/peers.h"
@@ -119,11 +120,19 @@ void run_train(const TrainCommand& command) {
   }
 }
 
+// Beside this one, or else in PATH.
+fs::path residual_program() {
+  std::error_code ignored;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "residual";
+  return fs::exists(beside, ignored) ? beside : fs::path("residual");
+}
+
 }  // namespace
 }  // namespace residual::cli
 
 int main(int argc, char** argv) {
   residual::keep_freed_memory();
+  residual::text::SentencePiece::run_by(residual::cli::residual_program());
   return residual::cli::run_program(argc, argv, [](CLI::App& root) {
     residual::cli::add_version(root,
                                [] { return "LibTorch: " + residual::train::torch_version(); });

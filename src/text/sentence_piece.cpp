@@ -2,14 +2,18 @@
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "text/unicode.h"
 #include "text/whitespace.h"
 
@@ -179,14 +183,99 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
   return model;
 }
 
-struct SentencePiece::Processor : spm::SentencePieceProcessor {};
+class SentencePiece::Processor {
+ public:
+  virtual ~Processor() = default;
+  virtual std::string encode(std::string_view line) const = 0;
+  virtual std::string decode(std::string_view pieces) const = 0;
+  virtual std::vector<std::string> pieces() const = 0;
+};
+
+class SentencePiece::Linked : public Processor {
+ public:
+  Linked(std::string_view model, const std::string& name) {
+    const auto status = processor_.LoadFromSerializedProto(model);
+    require(status.ok(), "{}: not a SentencePiece model{}{}", name,
+            reason(status).empty() ? "" : ": ", reason(status));
+  }
+
+  std::string encode(std::string_view line) const override {
+    std::vector<std::string> pieces;
+    const auto status = processor_.Encode(line, &pieces);
+    require(status.ok(), "sentencepiece: {}", reason(status));
+    return fmt::format("{}", fmt::join(pieces, " "));
+  }
+  std::string decode(std::string_view pieces) const override {
+    std::vector<std::string> split;
+    for (size_t at = 0; at <= pieces.size();) {
+      const size_t end = std::min(pieces.find(' ', at), pieces.size());
+      split.emplace_back(pieces.substr(at, end - at));
+      at = end + 1;
+    }
+    std::string text;
+    const auto status = processor_.Decode(split, &text);
+    require(status.ok(), "sentencepiece: {}", reason(status));
+    return text;
+  }
+  std::vector<std::string> pieces() const override {
+    std::vector<std::string> all;
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) all.push_back(processor_.IdToPiece(id));
+    return all;
+  }
+
+ private:
+  spm::SentencePieceProcessor processor_;
+};
+
+// Its program is started when it is first asked.
+class SentencePiece::Apart : public Processor {
+ public:
+  Apart(std::string_view model, const std::string& name, fs::path program)
+      : program_(std::move(program)), model_(::memfd_create("sentencepiece", MFD_CLOEXEC)) {
+    if (model_ < 0) fail_errno(name, "cannot keep it in memory");
+    FileSystem::real().write(model_, name, model);
+  }
+  ~Apart() override { ::close(model_); }
+  Apart(const Apart&) = delete;
+  Apart& operator=(const Apart&) = delete;
+
+  std::string encode(std::string_view line) const override { return ask("encode", encoder_, line); }
+  std::string decode(std::string_view pieces) const override {
+    return ask("decode", decoder_, pieces);
+  }
+  std::vector<std::string> pieces() const override { fail("sentencepiece: is in another program"); }
+
+ private:
+  std::string ask(const char* task, std::optional<Filter>& filter, std::string_view line) const {
+    const std::lock_guard lock(mutex_);
+    if (!filter) {
+      filter.emplace(std::vector<std::string>{program_, "--quiet", "--threads", "1",
+                                              "sentencepiece", task, "--model", "/proc/self/fd/3"},
+                     model_);
+    }
+    return (*filter)(line);
+  }
+
+  std::string program_;
+  int model_;
+  mutable std::mutex mutex_;
+  mutable std::optional<Filter> encoder_, decoder_;
+};
+
+namespace {
+
+fs::path program_apart;  // empty: none
+
+}  // namespace
+
+void SentencePiece::run_by(const fs::path& program) { program_apart = program; }
 
 SentencePiece::SentencePiece(std::string_view model, const std::string& name) {
-  auto processor = std::make_shared<Processor>();
-  const auto status = processor->LoadFromSerializedProto(model);
-  require(status.ok(), "{}: not a SentencePiece model{}{}", name,
-          reason(status).empty() ? "" : ": ", reason(status));
-  processor_ = std::move(processor);
+  if (program_apart.empty()) {
+    processor_ = std::make_shared<Linked>(model, name);
+  } else {
+    processor_ = std::make_shared<Apart>(model, name, program_apart);
+  }
 }
 
 SentencePiece SentencePiece::load(const fs::path& path) {
@@ -202,32 +291,13 @@ void SentencePiece::encode(std::string_view line, std::string& out) const {
           kMaxWordBytes, word.size());
     });
   }
-  std::vector<std::string> pieces;
-  const auto status = processor_->Encode(line, &pieces);
-  require(status.ok(), "sentencepiece: {}", reason(status));
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0) out += ' ';
-    out += pieces[i];
-  }
+  out += processor_->encode(line);
 }
 
 void SentencePiece::decode(std::string_view pieces, std::string& out) const {
-  std::vector<std::string> split;
-  for (size_t at = 0; at <= pieces.size();) {
-    const size_t end = std::min(pieces.find(' ', at), pieces.size());
-    split.emplace_back(pieces.substr(at, end - at));
-    at = end + 1;
-  }
-  std::string text;
-  const auto status = processor_->Decode(split, &text);
-  require(status.ok(), "sentencepiece: {}", reason(status));
-  out += text;
+  out += processor_->decode(pieces);
 }
 
-std::vector<std::string> SentencePiece::pieces() const {
-  std::vector<std::string> all;
-  for (int id = 0; id < processor_->GetPieceSize(); ++id) all.push_back(processor_->IdToPiece(id));
-  return all;
-}
+std::vector<std::string> SentencePiece::pieces() const { return processor_->pieces(); }
 
 }  // namespace residual::text

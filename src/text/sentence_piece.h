@@ -32,6 +32,11 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
 // A SentencePiece model. Immutable; may be used by several threads at once.
 class SentencePiece {
  public:
+  // From now on models are not loaded: this program, `residual`, is run for what they are asked.
+  // Debian's SentencePiece has an older copy of protobuf's symbols than LibTorch needs, and in one
+  // process only one of them can be right.
+  static void run_by(const fs::path& program);
+
   // `name` is the file named in errors.
   SentencePiece(std::string_view model, const std::string& name);
   static SentencePiece load(const fs::path& path);
@@ -45,7 +50,9 @@ class SentencePiece {
   std::vector<std::string> pieces() const;  // by id
 
  private:
-  struct Processor;
+  class Processor;
+  class Linked;
+  class Apart;
   std::shared_ptr<const Processor> processor_;
 };
 

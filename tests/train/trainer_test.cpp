@@ -114,6 +114,28 @@ TEST_F(Runs, StartFromTheParametersOfAModel) {
   EXPECT_THAT(renamed.error, HasSubstr("residual prepare --like"));
 }
 
+// LibTorch and SentencePiece cannot be used in one process.
+TEST_F(Runs, LearnFromSentencePiecesAndValidateTheirText) {
+  const std::string prepared = path("prepared").string();
+  const auto made = test::run("residual -q prepare --source-lang en --target-lang de --data " +
+                              task().path("").string() +
+                              " --train train --dev dev --set subwords.kind=sentencepiece-bpe"
+                              " --set subwords.vocabulary_size=20 --set text.tokenizer=none -o " +
+                              prepared);
+  ASSERT_EQ(made.exit_code, 0) << made.error;
+  TrainConfig config = task().config();
+  config.data.prepared = prepared;
+  config.train.max_updates = 20;
+  config.validate.bleu = true;
+  config.validate.every_updates = 10;
+  const auto trained = shell(start(config, path("run")));
+  ASSERT_EQ(trained.exit_code, 0) << trained.error;
+  EXPECT_THAT(read_file(path("run") / "metrics.jsonl"), HasSubstr("bleu"));
+  const auto translated =
+      test::run("echo a b c | residual -q translate --model " + path("run").string());
+  EXPECT_EQ(translated.exit_code, 0) << translated.error;
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   TrainConfig config = task().config();
