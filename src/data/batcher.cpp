@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
@@ -195,12 +196,30 @@ int64_t Batcher::batches_in_epoch(int64_t epoch) {
   return static_cast<int64_t>(batches_.size());
 }
 
+void Batcher::append(const Planned& planned, int64_t epoch, int64_t pair, Batch& batch) const {
+  const BatchInput& input = inputs_[planned.corpus];
+  batch.source.insert(batch.source.end(), input.source_prefix.begin(), input.source_prefix.end());
+  const size_t source = batch.source.size(), target = batch.target.size();
+  input.corpus->append(pair, batch.source, batch.target);
+  const auto draw = [&](uint64_t side) {
+    const uint64_t place[] = {planned.corpus, static_cast<uint64_t>(epoch),
+                              static_cast<uint64_t>(pair), side};
+    return checksum({reinterpret_cast<const char*>(place), sizeof(place)});
+  };
+  if (input.source_dropout) {
+    const auto prefix = static_cast<int64_t>(input.source_prefix.size());
+    input.source_dropout->apply(draw(0), source, options_.max_source - prefix, batch.source);
+  }
+  if (input.target_dropout) {
+    input.target_dropout->apply(draw(1), target, options_.max_target, batch.target);
+  }
+}
+
 Batch Batcher::get(BatchPosition position) {
   const int64_t count = batches_in_epoch(position.epoch);
   require(position.batch >= 0 && position.batch < count, "epoch {} has no batch {}, it has {}",
           position.epoch, position.batch, count);
   const Planned& planned = batches_[static_cast<size_t>(position.batch)];
-  const BatchInput& input = inputs_[planned.corpus];
   Batch batch;
   batch.corpus = static_cast<int>(planned.corpus);
   batch.source_offsets.reserve(planned.size + 1);
@@ -210,8 +229,7 @@ Batch Batcher::get(BatchPosition position) {
   batch.pairs.assign(pairs_.begin() + static_cast<ptrdiff_t>(planned.begin),
                      pairs_.begin() + static_cast<ptrdiff_t>(planned.begin + planned.size));
   for (const int64_t pair : batch.pairs) {
-    batch.source.insert(batch.source.end(), input.source_prefix.begin(), input.source_prefix.end());
-    input.corpus->append(pair, batch.source, batch.target);
+    append(planned, position.epoch, pair, batch);
     batch.source_offsets.push_back(static_cast<int32_t>(batch.source.size()));
     batch.target_offsets.push_back(static_cast<int32_t>(batch.target.size()));
   }

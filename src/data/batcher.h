@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "data/composition.h"
 #include "data/corpus.h"
 #include "data/sampler.h"
+#include "data/subword_dropout.h"
 
 namespace residual::data {
 
@@ -39,6 +41,9 @@ struct BatchOptions {
 struct BatchInput {
   const Corpus* corpus;
   std::vector<int32_t> source_prefix;  // ids put before every source sentence: a language tag
+  // Segment its sentences anew in every epoch; null: they stay. Batches are made of pairs by their
+  // lengths without it, and may have more tokens than their limit by as many as it adds.
+  std::shared_ptr<SubwordDropout> source_dropout, target_dropout;
 };
 
 // All that is needed to continue: what is next. Epochs count from 1, batches from 0.
@@ -83,6 +88,7 @@ class Batcher {
 
   BatchLimits limits(size_t input) const;
   int64_t count_kept(size_t input) const;
+  void append(const Planned& planned, int64_t epoch, int64_t pair, Batch& batch) const;
   void plan(int64_t epoch);
   void plan_mixture(int64_t epoch);
   void plan_pass(size_t input, int64_t pass, int64_t from, int64_t to);

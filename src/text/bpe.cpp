@@ -94,7 +94,7 @@ BpeTransform::BpeTransform(std::shared_ptr<const Bpe> bpe)
 
 void BpeTransform::operator()(std::string_view line, std::string& out) {
   if (bpe_->options_.dropout > 0) {
-    stream_ = checksum(line);
+    stream_ = checksum(line) ^ number_;
     draws_ = 0;
   }
   size_t start = 0;

@@ -62,6 +62,8 @@ class BpeTransform {
   // Leading and trailing spaces stay; between words there will be one. As for subword-nmt, this
   // holds for each part that ends where Python ends a line.
   void operator()(std::string_view line, std::string& out);
+  // With dropout: draws depend on this number too, from now on.
+  void draw_by(uint64_t number) { number_ = number; }
 
  private:
   // A symbol and the bytes of the word it covers, in a list.
@@ -95,7 +97,7 @@ class BpeTransform {
   std::vector<Candidate> heap_, batch_;
   std::vector<std::string> pieces_;
   std::string scratch_;
-  uint64_t stream_ = 0, draws_ = 0;
+  uint64_t number_ = 0, stream_ = 0, draws_ = 0;
 };
 
 // The same as a function that can be copied; the copies share one cache.

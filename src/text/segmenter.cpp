@@ -131,6 +131,15 @@ LineTransform Segmenter::words_to_pieces() const {
   };
 }
 
+std::shared_ptr<const Bpe> Segmenter::bpe_with_dropout(double dropout, uint64_t seed) const {
+  require(bpe_ != nullptr, "merges can be left out of BPE only, text of {} has subwords = \"{}\"",
+          options_.language, options_.subwords);
+  BpeOptions options = bpe_->options();
+  options.dropout = dropout;
+  options.seed = seed;
+  return std::make_shared<const Bpe>(*model_, "sub-word model", std::move(options));
+}
+
 LineTransform Segmenter::to_pieces() const { return chain({to_words(), words_to_pieces()}); }
 
 namespace {

@@ -59,6 +59,9 @@ class Segmenter {
   LineTransform to_pieces() const;        // both
   LineTransform to_text() const;          // pieces to words to text: undo, detokenise
 
+  // Its BPE with merges left out at random; an Error if it has another kind of sub-words.
+  std::shared_ptr<const Bpe> bpe_with_dropout(double dropout, uint64_t seed) const;
+
  private:
   Segmenter(SegmenterOptions options, std::string model, const std::string& model_name);
 

@@ -45,6 +45,9 @@ void fields(ConfigVisitor& visit, DropoutConfig& c) {
         {.min = 0, .max = 0.99});
   visit("attention", c.attention, "of attention probabilities", {.min = 0, .max = 0.99});
   visit("activation", c.activation, "inside feed-forward blocks", {.min = 0, .max = 0.99});
+  visit("subwords", c.subwords,
+        "of BPE's merges: words of the training text are segmented anew in every epoch",
+        {.min = 0, .max = 0.99});
 }
 
 void fields(ConfigVisitor& visit, OptimizerConfig& c) {

@@ -45,6 +45,7 @@ struct DropoutConfig {
   double residual = 0.1;
   double attention = 0;
   double activation = 0;
+  double subwords = 0;
 };
 
 struct OptimizerConfig {

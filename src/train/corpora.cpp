@@ -1,11 +1,13 @@
 #include "train/corpora.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "text/segmenter.h"
 #include "text/vocabulary.h"
 
 namespace residual::train {
@@ -84,9 +86,35 @@ TrainConfig Corpora::with_vocabularies(TrainConfig config) const {
   return config;
 }
 
+std::shared_ptr<data::SubwordDropout> Corpora::subword_dropout(const TrainConfig& config,
+                                                               const std::string& language) const {
+  if (config.dropout.subwords == 0) return nullptr;
+  try {
+    const auto segmenter = text::Segmenter::load(directory_, language);
+    const auto& file = data::vocabulary_of(manifest_, language).file;
+    return std::make_shared<data::SubwordDropout>(
+        segmenter.bpe_with_dropout(config.dropout.subwords,
+                                   static_cast<uint64_t>(config.train.seed)),
+        std::make_shared<const text::Vocabulary>(text::Vocabulary::load(directory_ / file)));
+  } catch (const Error& error) {
+    fail("dropout.subwords: {}", error.what());
+  }
+}
+
 data::Batcher Corpora::batcher(const TrainConfig& config) const {
+  std::map<std::string, std::shared_ptr<data::SubwordDropout>> dropouts;
+  const auto dropout_of = [&](const std::string& language) {
+    const auto [at, is_new] = dropouts.try_emplace(language);
+    if (is_new) at->second = subword_dropout(config, language);
+    return at->second;
+  };
   std::vector<data::BatchInput> inputs;
-  for (const auto& entry : train_) inputs.push_back({entry.corpus.get(), entry.source_prefix});
+  for (const auto& entry : train_) {
+    inputs.push_back({.corpus = entry.corpus.get(),
+                      .source_prefix = entry.source_prefix,
+                      .source_dropout = dropout_of(entry.prepared.source),
+                      .target_dropout = dropout_of(entry.prepared.target)});
+  }
   return {std::move(inputs), batch_options(config.batch)};
 }
 

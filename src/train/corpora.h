@@ -52,6 +52,8 @@ class Corpora {
   };
   std::vector<Entry> open(const std::string& split) const;
   void check_ids(const Entry& entry, const TrainConfig& config) const;
+  std::shared_ptr<data::SubwordDropout> subword_dropout(const TrainConfig& config,
+                                                        const std::string& language) const;
   static std::string fingerprint(const std::vector<Entry>& entries);
 
   fs::path directory_;

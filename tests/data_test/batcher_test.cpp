@@ -150,6 +150,55 @@ TEST_P(Compositions, ResumingAtAnyPositionContinuesTheSameStream) {
   }
 }
 
+TEST_P(Compositions, DrawPiecesByEpochAndPairAlone) {
+  text::VocabularyBuilder builder;
+  for (const char* piece : {"ab", "a@@", "b", "x"}) builder.add(piece, 1);
+  const auto known = std::make_shared<const text::Vocabulary>(builder.finish());
+  const auto bpe = std::make_shared<const text::Bpe>("#version: 0.2\na b</w>\n", "codes",
+                                                     text::BpeOptions{.dropout = 0.5});
+  Pairs pairs;
+  for (size_t i = 0; i < 50; ++i) {
+    auto& [source, target] = pairs.emplace_back();
+    std::string line;
+    for (size_t j = 0; j <= i % 9; ++j) line += j % 3 == 0 ? "x " : "ab ";
+    known->encode(line, source);
+    known->encode("x " + line, target);
+  }
+  const Corpus& c = corpus(pairs);
+  const auto made = [&] {
+    const auto dropout = std::make_shared<SubwordDropout>(bpe, known);
+    return Batcher({{.corpus = &c,
+                     .source_prefix = {77},
+                     .source_dropout = dropout,
+                     .target_dropout = dropout}},
+                   options({.max_tokens = 30, .max_source = 14, .max_target = 14}));
+  };
+  using Sides = std::pair<std::vector<int32_t>, std::vector<int32_t>>;
+  const auto sides_of = [&](Batcher& b, int64_t number) {
+    std::map<int64_t, Sides> sides;
+    for (int64_t k = b.batches_in_epoch(number); k-- > 0;) {
+      const Batch batch = b.get({number, k});
+      for (int64_t i = 0; i < batch.size(); ++i) {
+        Sides& at = sides[batch.pairs[i]];
+        at.first.assign(batch.source.begin() + batch.source_offsets[i],
+                        batch.source.begin() + batch.source_offsets[i + 1]);
+        at.second.assign(batch.target.begin() + batch.target_offsets[i],
+                         batch.target.begin() + batch.target_offsets[i + 1]);
+        EXPECT_EQ(at.first[0], 77);
+        EXPECT_LE(std::max(at.first.size(), at.second.size()), 14U);
+      }
+    }
+    return sides;
+  };
+  Batcher once = made(), again = made();
+  const auto first = sides_of(once, 1), second = sides_of(once, 2);
+  EXPECT_EQ(first.size(), pairs.size());
+  EXPECT_NE(first, second);
+  EXPECT_EQ(sides_of(again, 2), second);
+  EXPECT_EQ(sides_of(again, 1), first);
+  EXPECT_NE(first.at(8), first.at(17)) << "the same sentence, drawn for itself";
+}
+
 TEST_P(Compositions, DoNotDependOnTheNumberOfThreads) {
   const Corpus& c = corpus(random_pairs(3000, 60, 6));
   const int before = thread_count();

@@ -136,6 +136,32 @@ TEST_F(Runs, LearnFromSentencePiecesAndValidateTheirText) {
   EXPECT_EQ(translated.exit_code, 0) << translated.error;
 }
 
+TEST_F(Runs, DrawSubwordsAnewAndResumeWithTheSameBytes) {
+  const std::string prepared = path("prepared").string();
+  // Words of several letters, of which rare ones are spelt: letters are in the vocabulary.
+  const auto made = test::run(
+      "cd " + directory_.path().string() +
+      "; for f in train dev; do for l in en de; do sed 's/\\([a-e]\\) \\([a-h]\\)/\\1\\2/g' " +
+      task().path("$f.$l").string() +
+      " > $f.$l; done; done; residual -q prepare --source-lang en "
+      "--target-lang de --data . --train train --dev dev --set subwords.merges=30 "
+      "--set text.tokenizer=none -o prepared");
+  ASSERT_EQ(made.exit_code, 0) << made.error;
+  TrainConfig config = task().config();
+  config.data.prepared = prepared;
+  ASSERT_EQ(shell(start(config, path("plain"))).exit_code, 0);
+  config.dropout.subwords = 0.3;
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  EXPECT_NE(read_file(newest(path("plain"))), read_file(newest(path("whole"))));
+  config.train.max_updates = 23;
+  ASSERT_EQ(shell(start(config, path("parts"))).exit_code, 0);
+  ASSERT_EQ(shell(resume(path("parts")) + " --threads 1 --set train.max_updates=60").exit_code, 0);
+  EXPECT_EQ(read_checkpoint(newest(path("parts")), Corpora(config).with_vocabularies(config).model)
+                .values,
+            read_checkpoint(newest(path("whole")), Corpora(config).with_vocabularies(config).model)
+                .values);
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   TrainConfig config = task().config();
