@@ -141,15 +141,15 @@ TranslationRequest parse_text(std::string_view body,
 std::vector<Line> lines_of(const TranslationRequest& request) {
   std::vector<Line> lines;
   for (size_t i = 0; i < request.texts.size(); ++i) {
-    std::string prefix;
+    std::string_view prefix;
     if (!request.prefixes.empty()) {
       prefix = request.prefixes[request.prefixes.size() == 1 ? 0 : i];
     }
     std::string_view rest = request.texts[i];
     size_t number = 0;
     do {
-      const std::string_view line = next_line(rest);
-      lines.push_back({i, ++number, {std::string(line), number == 1 ? prefix : ""}});
+      lines.push_back({i, ++number, next_line(rest), prefix});
+      prefix = {};
     } while (!rest.empty());
   }
   return lines;

@@ -34,13 +34,15 @@ TranslationRequest parse_text(std::string_view body,
                               const std::multimap<std::string, std::string>& query,
                               const decode::SearchOptions& defaults);
 
-// The lines of a request's texts, in order.
+// The lines of a request's texts, in order. They are parts of the request, which must live longer:
+// a prefix for all of thousands of texts is there once.
 struct Line {
   size_t text;    // index
   size_t number;  // in its text, from 1
-  decode::SourceLine line;
+  std::string_view source, prefix;
 };
 std::vector<Line> lines_of(const TranslationRequest& request);
+std::vector<Line> lines_of(TranslationRequest&& request) = delete;
 int64_t count_lines(const TranslationRequest& request);
 // At most so many numbers, about, has the attention that is wanted or needed.
 double attention_size(const TranslationRequest& request);

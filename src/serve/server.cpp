@@ -387,16 +387,16 @@ class Server::Http : public httplib::Server {
                           "the attention of so much text is too large; send several, or set "
                           "with_attention and replace_unk to false");
     }
-    const std::vector<Line> lines = lines_of(wanted);
+    const std::chrono::duration<double> time(options_.timeout_seconds);
+    Watch::Call call(watch_, connection->socket(),
+                     begin + std::chrono::duration_cast<Watch::Clock::duration>(time));
     const auto stay = waiting_.enter(count);
     if (!stay) {
       response.set_header("Retry-After", "1");
       return answer_error(response, 503, "too many lines are waiting; try again");
     }
+    const std::vector<Line> lines = lines_of(wanted);
     const auto tools = tools_for(wanted);
-    const std::chrono::duration<double> time(options_.timeout_seconds);
-    Watch::Call call(watch_, connection->socket(),
-                     begin + std::chrono::duration_cast<Watch::Clock::duration>(time));
     std::vector<Translation> translations;
     try {
       translations =
@@ -423,12 +423,14 @@ class Server::Http : public httplib::Server {
                                      const decode::Translator::Terms& terms) {
     std::vector<Translation> translations;
     size_t at = 0;
-    translator_->translate({.next = [&]() -> std::optional<decode::SourceLine> {
-                              if (at == lines.size()) return std::nullopt;
-                              return lines[at++].line;
-                            },
-                            .deliver = [&](Translation t) { translations.push_back(std::move(t)); },
-                            .terms = terms});
+    translator_->translate(
+        {.next = [&]() -> std::optional<decode::SourceLine> {
+           if (at == lines.size()) return std::nullopt;
+           const Line& line = lines[at++];
+           return decode::SourceLine{std::string(line.source), std::string(line.prefix)};
+         },
+         .deliver = [&](Translation t) { translations.push_back(std::move(t)); },
+         .terms = terms});
     return translations;
   }
 

@@ -1,5 +1,6 @@
 #include "serve/request.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,7 +139,8 @@ TEST(Request, OfPlainTextHasOptionsInTheQuery) {
   EXPECT_EQ(request.search.beam, 3);
   EXPECT_EQ(request.to, "de");
   EXPECT_TRUE(request.search.forbid_unk);
-  EXPECT_THAT(lines_of(parse_text("", {}, {})), IsEmpty());
+  const auto empty = parse_text("", {}, {});
+  EXPECT_THAT(lines_of(empty), IsEmpty());
   EXPECT_THROW(parse_text("a", {{"n_best", "2"}}, {}), Error);
   EXPECT_THROW(parse_text("a", {{"text", "b"}}, {}), Error);
   EXPECT_THROW(parse_text("a", {{"beam", "2"}, {"beam", "3"}}, {}), Error);
@@ -153,15 +155,25 @@ TEST(Request, OfPlainTextHasOptionsInTheQuery) {
 }
 
 TEST(Lines, AreThoseOfAllTexts) {
-  const auto lines =
-      lines_of(parse_json(R"({"text": ["a\r\nb\n", "", "c\n\nd"], "prefix": ["x", "", "y"]})", {}));
+  const auto request =
+      parse_json(R"({"text": ["a\r\nb\n", "", "c\n\nd"], "prefix": ["x", "", "y"]})", {});
+  const auto lines = lines_of(request);
   ASSERT_THAT(lines, SizeIs(6));
   std::string all;
   for (const auto& line : lines) {
-    all += std::to_string(line.text) + ":" + std::to_string(line.number) + line.line.text +
-           line.line.prefix + " ";
+    all += fmt::format("{}:{}{}{} ", line.text, line.number, line.source, line.prefix);
   }
   EXPECT_EQ(all, "0:1ax 0:2b 1:1 2:1cy 2:2 2:3d ");
+}
+
+// Otherwise a request of a megabyte takes gigabytes.
+TEST(Lines, ShareThePrefixOfAllTexts) {
+  const json many = {{"text", std::vector<std::string>(4000, "a")},
+                     {"prefix", std::string(400'000, 'x')}};
+  const auto request = parse_json(many.dump(), {});
+  const auto lines = lines_of(request);
+  ASSERT_THAT(lines, SizeIs(4000));
+  for (const auto& line : lines) EXPECT_EQ(line.prefix.data(), request.prefixes[0].data());
 }
 
 TEST(Answer, HasTheFormOfTheRequest) {
