@@ -40,6 +40,16 @@ void check_prefixes(const json& object, const TranslationRequest& request) {
           request.texts.size());
 }
 
+// Looking for terms takes some hundred bytes of memory for each of theirs.
+void check_terms(const TranslationRequest& request) {
+  constexpr size_t kMost = 64 << 10;  // bytes
+  size_t bytes = 0;
+  for (const auto& term : request.terms) bytes += term.source.size() + term.target.size();
+  require(bytes <= kMost, "terms: have {} bytes together, at most {} are possible", bytes, kMost);
+  require(request.terms.empty() || !request.search.sampling.is_on,
+          "terms: are for beam search, not for sampling");
+}
+
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
   constexpr size_t kLongestKey = 64;
   for (const auto& item : object.items()) {
@@ -55,8 +65,7 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   set_longest(object, request);
   decode::check_sampling(request.search.sampling, defaults.sampling);
   decode::check(request.search);
-  require(request.terms.empty() || !request.search.sampling.is_on,
-          "terms: are for beam search, not for sampling");
+  check_terms(request);
 }
 
 // A value of the query: a number or truth value if it looks like one and may be one.

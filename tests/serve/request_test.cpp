@@ -132,6 +132,18 @@ TEST(Request, CountsLinesAndAttentionBeforehand) {
   EXPECT_EQ(attention_size(wanted), 2 * (9 + 16));
 }
 
+TEST(Request, HasTermsOfABoundedSize) {
+  json request = {{"text", "a"}, {"terms", json::array()}};
+  for (int i = 0; i < 512; ++i) {
+    request["terms"].push_back(
+        {{"source", std::string(100, 'a')}, {"target", std::string(28, 'b')}});
+  }
+  EXPECT_EQ(error_of(request.dump()), "none");
+  request["terms"].push_back({{"source", "a"}, {"target", "b"}});
+  EXPECT_EQ(error_of(request.dump()),
+            "terms: have 65538 bytes together, at most 65536 are possible");
+}
+
 TEST(Request, OfPlainTextHasOptionsInTheQuery) {
   const auto request =
       parse_text("a\nb", {{"beam", "3"}, {"to", "de"}, {"forbid_unk", "true"}}, {});
