@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace residual::serve {
 namespace {
@@ -126,11 +128,11 @@ bool has_gone(int socket) {
   return ::poll(&one, 1, 0) == 1;
 }
 
-bool begins_with_get(int socket) {
-  constexpr std::string_view kGet = "GET ";
-  char bytes[kGet.size()];
-  const ssize_t got = ::recv(socket, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
-  return got == static_cast<ssize_t>(kGet.size()) && std::string_view(bytes, kGet.size()) == kGet;
+bool has_whole_get(int socket) {
+  std::array<char, kBuffer> bytes;
+  const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  const std::string_view sent(bytes.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  return sent.starts_with("GET ") && sent.find("\r\n\r\n") != std::string_view::npos;
 }
 
 }  // namespace residual::serve

@@ -62,7 +62,7 @@ class Connection : public httplib::Stream {
 // Whether the other side has closed, or at least will not send any more.
 bool has_gone(int socket);
 
-// Whether what it has sent begins a GET; nothing is read.
-bool begins_with_get(int socket);
+// Whether all headers of a GET have come, so that nobody need wait for them; nothing is read.
+bool has_whole_get(int socket);
 
 }  // namespace residual::serve

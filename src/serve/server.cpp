@@ -164,11 +164,11 @@ class Server::Http : public httplib::Server {
   }
 
   // The library calls it for every client, in a thread of its pool. If all places are taken, only
-  // who asks how the server is gets an answer; others come back for a place.
+  // who asks how the server is, and has done so, gets an answer; others come back for a place.
   bool process_and_close_socket(socket_t socket) override { return process(socket, false); }
 
   bool process(socket_t socket, bool has_waited) {
-    if (++served_ > options_.connections && !begins_with_get(socket)) {
+    if (++served_ > options_.connections && !has_whole_get(socket)) {
       --served_;
       if (!has_waited) ++without_place_;
       const auto pause = kPause / std::max(1, without_place_.load());

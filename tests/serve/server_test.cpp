@@ -365,6 +365,23 @@ TEST(Server, SaysHowItIsWhenAllPlacesAreTaken) {
   EXPECT_THAT(next.read(), StartsWith("HTTP/1.1 200"));
 }
 
+TEST(Server, SaysHowItIsWhileOthersAskSlowly) {
+  ServerOptions options = kRoomy;
+  options.connections = 1;
+  const Running server(options);
+  const Raw greedy(server.port());
+  greedy.send(post_of(json{{"text", endless_text()}}.dump()));
+  ASSERT_TRUE(comes_true([&] { return server.metric("residual_lines_waiting") > 0; }));
+  std::vector<std::unique_ptr<Raw>> slow;
+  for (int i = 0; i < 4; ++i) {
+    slow.push_back(std::make_unique<Raw>(server.port()));
+    slow.back()->send("GET /health HTTP/1.1\r\nHost");
+  }
+  EXPECT_THAT(server.get("/health"), HasSubstr("\"ok\""));
+  slow[0]->send(": x\r\n\r\n");
+  EXPECT_THAT(slow[0]->read(), HasSubstr("\"ok\""));
+}
+
 TEST(Server, SendsAwayWhoComesWhenItIsFull) {
   ServerOptions options = kRoomy;
   options.max_waiting = 20000;
