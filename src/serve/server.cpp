@@ -253,8 +253,10 @@ class Server::Http : public httplib::Server {
   std::optional<Refusal> fault_of_body(const Request& request) const {
     const bool has_length = request.has_header("Content-Length");
     const bool is_chunked = request.has_header("Transfer-Encoding");
-    if (request.get_header_value_count("Content-Length") + (is_chunked ? 1 : 0) > 1) {
-      return {{400, "a request has either one Content-Length or a Transfer-Encoding"}};
+    if (request.get_header_value_count("Content-Length") +
+            request.get_header_value_count("Transfer-Encoding") >
+        1) {
+      return {{400, "a request has either one Content-Length or one Transfer-Encoding"}};
     }
     std::string coding = request.get_header_value("Transfer-Encoding");
     std::ranges::transform(coding, coding.begin(), [](unsigned char c) { return std::tolower(c); });

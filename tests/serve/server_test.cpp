@@ -289,6 +289,14 @@ TEST(Server, AnswersWhatIsHardlyHttp) {
   EXPECT_THAT(ask(port, post_of(body, "Transfer-Encoding: chunked\r\n")),
               StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(ask(port, post_of(body, "Content-Length: 3\r\n")), StartsWith("HTTP/1.1 400"));
+  for (const std::string second : {"gzip", "chunked"}) {
+    EXPECT_THAT(ask(port,
+                    "POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+                    "Transfer-Encoding: " +
+                        second + "\r\n\r\ne\r\n" + body + "\r\n0\r\n\r\n"),
+                StartsWith("HTTP/1.1 400"))
+        << second;
+  }
   for (const std::string length : {"-1", "1x", "99999999999999999999"}) {
     EXPECT_THAT(
         ask(port, "POST /translate HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body),
