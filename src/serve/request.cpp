@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/config_json.h"
 #include "base/error.h"
@@ -14,9 +15,25 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+void check_key(const std::string& key, bool is_new) {
+  constexpr size_t kLongestKey = 64;
+  require(key.size() <= kLongestKey, "unknown key of {} bytes", key.size());
+  require(is_new, "{}: is given twice", key);
+}
+
 json parsed(std::string_view text, const char* what) {
+  std::vector<std::set<std::string>> keys;  // of the objects around
+  const auto check_keys = [&](int, json::parse_event_t event, const json& value) {
+    if (event == json::parse_event_t::object_start) keys.emplace_back();
+    if (event == json::parse_event_t::object_end) keys.pop_back();
+    if (event == json::parse_event_t::key) {
+      const auto& key = value.get_ref<const std::string&>();
+      check_key(key, keys.back().insert(key).second);
+    }
+    return true;
+  };
   try {
-    return json::parse(text);
+    return json::parse(text, check_keys);
   } catch (const json::parse_error& error) {
     fail("{} is not valid JSON, at byte {}", what, error.byte);
   } catch (const json::out_of_range&) {
@@ -51,10 +68,6 @@ void check_terms(const TranslationRequest& request) {
 }
 
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
-  constexpr size_t kLongestKey = 64;
-  for (const auto& item : object.items()) {
-    require(item.key().size() <= kLongestKey, "unknown key of {} bytes", item.key().size());
-  }
   request.search = defaults;
   const int64_t layer = defaults.attention_layer;
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
@@ -136,7 +149,7 @@ TranslationRequest parse_text(std::string_view body,
   for (const auto& [key, value] : query) {
     check_utf8(key, "a key");
     check_utf8(value, "a value");
-    require(!object.contains(key), "{}: is given twice", key);
+    check_key(key, !object.contains(key));
     require(key != "text" && key != "details", "{}: has no place beside a plain text", key);
     object[key] = value_of(key, value);
   }

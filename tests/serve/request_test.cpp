@@ -93,6 +93,15 @@ TEST(Request, SaysWhatIsWrong) {
               HasSubstr("max_length: stands instead of"));
 }
 
+TEST(Request, HasEachKeyOnce) {
+  EXPECT_EQ(error_of(R"({"text": "a", "text": "b"})"), "text: is given twice");
+  EXPECT_EQ(error_of(R"({"text": "a", "sampling": {"is_on": true, "is_on": true}})"),
+            "is_on: is given twice");
+  EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"},
+                                                {"source": "b", "target": "c"}]})"),
+            "none");
+}
+
 TEST(Request, MayLimitTheLengthWhateverTheSource) {
   const auto json_form = parse_json(R"({"text": "a", "max_length": 7})", {});
   const auto text_form = parse_text("a", {{"max_length", "7"}}, {});
@@ -116,6 +125,7 @@ TEST(Request, IsNotFooledByNesting) {
 TEST(Request, MayHaveALongKeyThatIsNotRepeated) {
   const std::string key(900'000, 'k');
   EXPECT_EQ(error_of("{\"text\": \"a\", \"" + key + "\": 1}"), "unknown key of 900000 bytes");
+  EXPECT_THROW(parse_text("a", {{key, "1"}}, {}), Error);
 }
 
 TEST(Request, CountsLinesAndAttentionBeforehand) {
