@@ -2,13 +2,26 @@
 
 #include "cli/serve.h"
 
+#include <fmt/format.h>
+
 #include <memory>
+#include <regex>
 #include <utility>
 
 #include "cli/command.h"
 
 namespace residual::cli {
 namespace {
+
+// An origin as browsers send it; no other is ever equal to theirs.
+std::string fault_of_origin(const std::string& origin) {
+  const std::regex form(R"(\*|[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?)");
+  if (std::regex_match(origin, form)) return "";
+  return fmt::format(
+      "expected * or an origin such as https://example.org or http://localhost:3000, "
+      "in small letters and without a path, got \"{}\"",
+      origin);
+}
 
 void add_server_options(CLI::App& command, serve::ServerOptions& o) {
   const std::string group = "Server";
@@ -31,7 +44,8 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
   add("--timeout", o.timeout_seconds, "for the translation of one request", "SECONDS")
       ->check(between(0.001, 1e8))
       ->capture_default_str();
-  add("--allow-origin", o.allow_origin, "site whose pages may ask too; *: any", "ORIGIN");
+  add("--allow-origin", o.allow_origin, "site whose pages may ask too; *: any", "ORIGIN")
+      ->check(fault_of_origin);
 }
 
 }  // namespace

@@ -82,6 +82,13 @@ TEST_F(Serve, SaysWhatKeepsItFromServing) {
   expect_failure("residual serve --model @resi-dual --beam 2 --timeout 0", 2, "--timeout");
   expect_failure("residual serve --model @resi-dual --timeout nan", 2,
                  "--timeout: expected a number from 0.001 to ");
+  for (const std::string origin : {"example.org", "https://example.org/", "'https://a b'", "''"}) {
+    expect_failure("residual serve --model @resi-dual --allow-origin " + origin, 2,
+                   "--allow-origin: expected * or an origin");
+  }
+  for (const std::string origin : {"'*'", "https://example.org", "http://[::1]:3000"}) {
+    expect_failure("residual serve --model @nothing --allow-origin " + origin, 1, "nothing");
+  }
   EXPECT_THAT(with_server("--model @resi-dual",
                           "residual serve --model @resi-dual --port ${url##*:} 2>&1; echo $?"),
               HasSubstr("cannot listen there: Address already in use\n1\n"));
