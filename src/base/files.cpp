@@ -114,12 +114,19 @@ void FileSystem::rename(const fs::path& from, const fs::path& to) {
 void FileSystem::exchange(const fs::path& a, const fs::path& b) {
   if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail_errno(b, "cannot rename into place");
-  // A file system that cannot swap: there is a moment without b, but never a wrong one. Who is
-  // killed then leaves it aside, under a name that nobody removes.
+  exchange_in_turn(a, b);
+}
+
+void FileSystem::exchange_in_turn(const fs::path& a, const fs::path& b) {
   const fs::path aside =
       directory_of(b) / fmt::format(".{}.replaced-{}", b.filename().string(), ::getpid());
   rename(b, aside);
-  rename(a, b);
+  try {
+    rename(a, b);
+  } catch (...) {
+    ::rename(aside.c_str(), b.c_str());
+    throw;
+  }
   rename(aside, a);
 }
 

@@ -22,6 +22,9 @@ class FileSystem {
   virtual void close(int file, const fs::path& path);
   virtual void rename(const fs::path& from, const fs::path& to);
   virtual void exchange(const fs::path& a, const fs::path& b);  // swaps two names in one step
+  // The same where the file system cannot: there is a moment without b, but never a wrong one. Who
+  // is killed then leaves it aside, under a name that nobody removes.
+  void exchange_in_turn(const fs::path& a, const fs::path& b);
   virtual void sync_directory(const fs::path& directory);
   virtual void remove(const fs::path& path) noexcept;
 

@@ -214,6 +214,21 @@ TEST(AtomicDirectory, ReplacesAnEarlierResultInOneStep) {
   EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"d"});
 }
 
+TEST(FileSystem, ThatCannotSwapLeavesBothNamesWhenItFails) {
+  const test::TemporaryDirectory directory;
+  replace_file(directory / "a", "new");
+  replace_file(directory / "b", "old");
+  for (int at = 0; at < 2; ++at) {
+    FaultyFileSystem system(at, FaultyFileSystem::Fault::error);
+    EXPECT_THROW(system.exchange_in_turn(directory / "a", directory / "b"), Error) << at;
+    EXPECT_EQ(names_in(directory.path()), (std::set<std::string>{"a", "b"})) << at;
+    EXPECT_EQ(read_file(directory / "b"), "old") << at;
+  }
+  FileSystem::real().exchange_in_turn(directory / "a", directory / "b");
+  EXPECT_EQ(read_file(directory / "a"), "old");
+  EXPECT_EQ(read_file(directory / "b"), "new");
+}
+
 TEST(AtomicDirectory, DoesNotReplaceWhatIsNoEarlierResult) {
   const test::TemporaryDirectory directory;
   fs::create_directory(directory / "d");
