@@ -44,6 +44,11 @@ std::string partial_prefix(const fs::path& path) {
   return fmt::format(".{}.partial-", path.filename().string());
 }
 
+// No name that any process has given, as numbers of processes may be the same in two containers.
+std::string unique_name(const std::string& partial_prefix) {
+  return fmt::format("{}{}-{:08x}", partial_prefix, ::getpid(), std::random_device()());
+}
+
 // What "/dev/stdout" or "/dev/fd/63" names: a file that is open already, and is to be written to
 // from where it stands. -1 if the path is none of these.
 int open_descriptor(const fs::path& path) {
@@ -182,7 +187,7 @@ void AtomicFile::open_temporary(const std::string& prefix) {
   struct stat made = {};
   do {
     if (file_ >= 0) ::close(std::exchange(file_, -1));
-    const fs::path name = fmt::format("{}{}-{:08x}", prefix, ::getpid(), std::random_device()());
+    const fs::path name = unique_name(prefix);
     file_ = system_.create(name, path_);
     forget_partial_file(temporary_.string());
     remember_partial_file(name.string());
@@ -296,11 +301,20 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
     system_.remove(entry.path());
     ::close(owned);
   }
-  partial_ = parent / fmt::format("{}{}", prefix, ::getpid());
+  open_partial(parent / prefix);
+}
+
+// As AtomicFile::open_temporary(); but not every file system counts the links of a directory.
+void AtomicDirectory::open_partial(const std::string& prefix) {
   std::error_code error;
-  fs::create_directory(partial_, error);
-  require(!error, "{}: cannot create directory: {}", target_.string(), error.message());
-  lock_ = lock(partial_);
+  do {
+    if (lock_ >= 0) ::close(std::exchange(lock_, -1));
+    partial_ = unique_name(prefix);
+    fs::create_directory(partial_, error);
+    require(!error, "{}: cannot create directory: {}", target_.string(), error.message());
+    lock_ = ::open(partial_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock_ >= 0) ::flock(lock_, LOCK_EX);
+  } while (!fs::exists(partial_, error));
 }
 
 bool AtomicDirectory::gives_way() const {

@@ -74,7 +74,8 @@ bool is_file_name(const std::string& name);
 // them and renames it to `target`, which must not exist, then and now. With `replace` it may, if it
 // is empty or holds a file called `marker`: then it is an earlier result, and gives way in one
 // step. Without commit() the destructor removes path(). What a killed process left behind is named
-// ".<target>.partial-<pid>" and is removed by the next one; a lock tells whether its owner lives.
+// ".<target>.partial-<pid>-<random>" and is removed by the next one; a lock tells whether its owner
+// lives.
 class AtomicDirectory {
  public:
   AtomicDirectory(const fs::path& target, bool replace, const std::string& marker,
@@ -87,6 +88,7 @@ class AtomicDirectory {
   void commit();
 
  private:
+  void open_partial(const std::string& prefix);
   bool gives_way() const;  // what stands at the target; an Error if it must not
 
   FileSystem& system_;

@@ -295,6 +295,26 @@ TEST(AtomicDirectory, ASecondWriterIsToldOfTheFirst) {
   EXPECT_TRUE(fs::exists(first.path()));
 }
 
+// One that is just made is not locked yet, and looks as if a dead process had left it.
+TEST(AtomicDirectory, IsNotTakenForALeftoverByAnotherProcess) {
+  const test::TemporaryDirectory directory;
+  const auto try_once = [&] {
+    try {
+      const AtomicDirectory made(directory / "d", false, "a");
+      return fs::exists(made.path());
+    } catch (const Error&) {  // the other one is writing it
+      return true;
+    }
+  };
+  const pid_t child = ::fork();
+  while (child == 0) try_once();
+  int lost = 0;
+  for (int i = 0; i < 1000; ++i) lost += try_once() ? 0 : 1;
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(lost, 0);
+}
+
 TEST(AtomicDirectory, ALeftoverWhoseProcessNumberIsInUseAgainIsRemoved) {
   const test::TemporaryDirectory directory;
   fs::create_directory(directory / ".d.partial-1");
