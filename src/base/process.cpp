@@ -80,9 +80,9 @@ std::string shell_word(const std::string& text) {
 
 Child::Child(const std::vector<std::string>& argv, const std::filesystem::path& log) {
   const std::vector<char*> pointers = pointers_to(argv);
-  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (output < 0) fail_errno(log, "cannot open");
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t parent = ::getpid();
   // Not posix_spawn: it cannot ask for the signal at our death.
   id_ = ::fork();

@@ -1,6 +1,8 @@
 // The small parts of base/: checksums, suggestions, processes, errors, log, sockets.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -61,6 +63,17 @@ TEST(Child, BlocksNoSignalThatWeDo) {
   std::optional<int> code;
   while (!(code = child.exit_code())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(code, 128 + SIGTERM);
+}
+
+TEST(Child, ThatHasNoLogLeavesNothingOpen) {
+  const auto next_descriptor = [] {
+    const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(file);
+    return file;
+  };
+  const int before = next_descriptor();
+  EXPECT_THROW(Child({"true"}, "/no/such/directory/log"), Error);
+  EXPECT_EQ(next_descriptor(), before);
 }
 
 TEST(ShellWord, IsReadBackByAShell) {
