@@ -34,6 +34,7 @@ std::string suggestion(std::string_view unknown, std::span<const std::string> kn
   size_t best = std::max<size_t>(2, unknown.size() / 3) + 1;
   const std::string* closest = nullptr;
   for (const auto& name : known) {
+    if (name.size() >= unknown.size() + best) continue;  // so many more to insert
     const size_t distance = edit_distance(unknown, name);
     if (distance < best && distance < name.size()) {
       best = distance;

@@ -15,6 +15,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/socket.h"
 #include "base/suggest.h"
@@ -42,6 +43,15 @@ TEST(Suggestion, NamesTheClosestKnownWord) {
   EXPECT_EQ(suggestion("socre", known), "; did you mean \"score\"?");
   EXPECT_EQ(suggestion("something-else", known), "");
   EXPECT_EQ(suggestion("x", known), "");
+}
+
+// Names come from files, too.
+TEST(Suggestion, TakesNoMemoryForAKnownWordOfMegabytes) {
+  const std::vector<std::string> known = {std::string(4'000'000, 'x'), "encoder.layers.0.weight"};
+  const int64_t before = peak_memory();
+  EXPECT_EQ(suggestion("encoder.layer.0.weight", known),
+            "; did you mean \"encoder.layers.0.weight\"?");
+  EXPECT_LT(peak_memory() - before, 100'000'000);
 }
 
 TEST(RunProcess, GivesOutputAndExitCode) {
