@@ -136,6 +136,16 @@ double number(const SafeTensors& file, const std::string& key, double otherwise)
   return value;
 }
 
+int64_t count_heads(const SafeTensors& file, int64_t width) {
+  require(!metadata(file, "heads").empty(),
+          "{}: does not say how many attention heads there are; give --heads", file.name());
+  const double heads = number(file, "heads", 0);
+  require(heads >= 1 && heads <= static_cast<double>(width) && heads == std::floor(heads),
+          "{}: metadata \"heads\" is \"{}\", expected a whole number from 1 to {}; give --heads",
+          file.name(), metadata(file, "heads"), width);
+  return static_cast<int64_t>(heads);
+}
+
 const std::vector<int64_t>& matrix_shape(const SafeTensors& file, const std::string& name) {
   const auto& shape = file.at(name).shape;
   require(shape.size() == 2, "{}: {} has {} dimensions, expected 2", file.name(), name,
@@ -200,9 +210,7 @@ Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
     c.sharing = same(file, source, target) ? Sharing::all : Sharing::target;
   }
 
-  c.heads = options.heads > 0 ? options.heads : static_cast<int64_t>(number(file, "heads", 0));
-  require(c.heads > 0, "{}: does not say how many attention heads there are; give --heads",
-          file.name());
+  c.heads = options.heads > 0 ? options.heads : count_heads(file, c.width);
   c.residual.name = options.scheme.empty() ? metadata(file, "scheme") : options.scheme;
   if (c.residual.name.empty()) {
     require(!file.contains(prefix + "encoder.layer_norm.weight"),

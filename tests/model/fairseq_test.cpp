@@ -215,6 +215,11 @@ TEST_F(ImportFairseq, WhatTheTensorsDoNotSayMustBeGiven) {
   EXPECT_THAT(import(), HasSubstr("does not say how many attention heads there are"));
   write_copy(directory_ / "weights", "", {}, {{"heads", "two"}});
   EXPECT_THAT(import(), HasSubstr("metadata \"heads\" is \"two\", expected a number"));
+  for (const std::string heads : {"0", "-2", "2.5", "32", "1e300"}) {
+    write_copy(directory_ / "weights", "", {}, {{"heads", heads}});
+    EXPECT_THAT(import(), HasSubstr("metadata \"heads\" is \"" + heads +
+                                    "\", expected a whole number from 1 to 16; give --heads"));
+  }
 }
 
 TEST_F(ImportFairseq, WhatNoModelMayHaveIsNotWritten) {
