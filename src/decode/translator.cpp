@@ -193,7 +193,9 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
                            .unwanted = stream.terms.unwanted};
         if (p == 0) request.prefix = line->prefix;
         if (p > 0 && search.alternatives) request.search = as_one_group(search);
-        if (request.phrases) request.search = as_one_group(search, request.phrases->tokens());
+        if (request.phrases && !search.sampling.is_on) {  // which takes no notice of them
+          request.search = as_one_group(search, request.phrases->tokens());
+        }
         if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
         const auto done = [line, conveyor, p](Crew::Outcome outcome) {
           conveyor->complete(*line, p, std::move(outcome));

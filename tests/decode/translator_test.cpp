@@ -276,6 +276,24 @@ TEST(Translator, BeginsWithThePrefix) {
   EXPECT_THAT(got[0].outputs[0].text, testing::StartsWith("w9 w8"));
 }
 
+TEST(Translator, DrawsTheSameWhateverPhrasesAreWanted) {
+  const auto drawn = [](const std::vector<std::string>& phrases) {
+    std::vector<Translation> got;
+    bool is_given = false;
+    auto sampling =
+        word_translator({.search = {.beam = 3, .n_best = 3, .sampling = {.is_on = true}}});
+    sampling.translate({.next = [&]() -> std::optional<SourceLine> {
+                          if (std::exchange(is_given, true)) return std::nullopt;
+                          return SourceLine{"w1 w2 w3", "", phrases};
+                        },
+                        .deliver = [&](Translation t) { got.push_back(std::move(t)); }});
+    std::vector<std::string> texts;
+    for (const auto& output : got.at(0).outputs) texts.push_back(output.text);
+    return texts;
+  };
+  EXPECT_EQ(drawn({"w9 w8"}), drawn({}));
+}
+
 TEST(Translator, DoesNotTakeSpeltOutSpecialSymbolsForTheirMeaning) {
   const std::vector<std::string> lines = {"w1 </s> w2", "w1 <unk> w2"};
   const auto all = word_translator().translate(lines);
