@@ -44,7 +44,8 @@ struct Line {
 std::vector<Line> lines_of(const TranslationRequest& request);
 std::vector<Line> lines_of(TranslationRequest&& request) = delete;
 int64_t count_lines(const TranslationRequest& request);
-// At most so many numbers, about, has the attention that is wanted or needed.
+// At most so many numbers, about, has the attention that comes with all translations: wanted, or
+// needed to replace <unk>. A coverage penalty's is the search's own, and gone with each sentence.
 double attention_size(const TranslationRequest& request);
 
 // The answers, given the lines' translations.

@@ -37,7 +37,7 @@ using httplib::Response;
 constexpr const char* kJson = "application/json";
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr int64_t kMostHeaders = 64 << 10;        // bytes
-constexpr double kMostAttention = 16 << 20;       // numbers in an answer, about
+constexpr double kMostAttention = 16 << 20;       // numbers with an answer, about
 constexpr int kMostRequests = 1000;               // in one connection
 constexpr std::chrono::milliseconds kIdle{5000};  // a connection between requests
 constexpr std::chrono::milliseconds kBusy{1000};  // or before the first, if all are taken
