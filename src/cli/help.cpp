@@ -130,6 +130,13 @@ std::string not_a_number(const std::string& message) {
   return fmt::format("{}: expected a {}number, got \"{}\"", name, is_number ? "whole " : "", text);
 }
 
+// CLI11 counts the values of an option that takes one.
+std::string given_twice(const std::string& message) {
+  const size_t counts = message.find(": At Most 1 required but received ");
+  if (counts == std::string::npos) return message;
+  return message.substr(0, counts) + ": is given more than once";
+}
+
 // CLI11 calls a positional argument by its name in the code; help and this by that of its type.
 std::string called_as_in_help(const CLI::App& app, std::string message) {
   for (const CLI::Option* option : app.get_options()) {
@@ -214,6 +221,7 @@ void set_up_help(CLI::App& root) {
     std::string message = error.what();
     if (dynamic_cast<const CLI::ExtrasError*>(&error)) message = unexpected(*app, message);
     if (dynamic_cast<const CLI::ConversionError*>(&error)) message = not_a_number(message);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) message = given_twice(message);
     if (dynamic_cast<const CLI::RequiredError*>(&error) ||
         dynamic_cast<const CLI::ExcludesError*>(&error)) {
       message = called_as_in_help(*app, message);

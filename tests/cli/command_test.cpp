@@ -101,6 +101,7 @@ TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
            {"residual score", "HYP is required"},
            {"residual translate --model m --beam 0",
             "--beam: expected a number greater than 0, got \"0\""},
+           {"residual translate --model m --beam 2 --beam 3", "--beam: is given more than once"},
            {"residual translate --model m --sample --seed 9223372036854775808",
             "--seed: expected a number below 2^63, got \"9223372036854775808\""},
            {"touch t; residual probe -o d --translation t", "--translation requires --text"},
