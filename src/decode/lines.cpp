@@ -89,10 +89,16 @@ std::vector<int32_t> LineReader::phrase(std::string_view text, const std::string
 
 std::shared_ptr<Line> LineReader::line(const SourceLine& given, uint64_t number) {
   check_words(given.text, "line", number);
-  check_words(given.prefix, "prefix of line", number);
   auto line = std::make_shared<Line>();
   line->number = number;
-  line->prefix = target(given.prefix);
+  if (!prefix_tokens_.empty() && given.prefix == prefix_) {
+    line->prefix = prefix_tokens_;
+  } else {
+    check_words(given.prefix, "prefix of line", number);
+    line->prefix = target(given.prefix);
+    prefix_ = given.prefix;
+    prefix_tokens_ = line->prefix;
+  }
   require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
           line->prefix.size() - 1, options_.max_positions - 1);
   line->prefix.pop_back();  // </s>

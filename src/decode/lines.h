@@ -70,6 +70,9 @@ class LineReader {
   const ReaderOptions options_;
   text::LineTransform to_source_, to_target_;
   std::string pieces_;
+  // The last line's: thousands may have the same, and it may be long.
+  std::string prefix_;
+  std::vector<int32_t> prefix_tokens_;  // with </s>; empty: there was no line yet
   std::shared_ptr<const std::atomic<bool>> unwanted_;
 };
 

@@ -276,6 +276,30 @@ TEST(Translator, BeginsWithThePrefix) {
   EXPECT_THAT(got[0].outputs[0].text, testing::StartsWith("w9 w8"));
 }
 
+TEST(Translator, SegmentsAPrefixOnceForLinesThatShareIt) {
+  auto tools = std::make_shared<TextTools>(word_tools());
+  int calls = 0;
+  tools->to_target_pieces = [&] {
+    return [&](std::string_view text, std::string& out) {
+      ++calls;
+      out += text;
+    };
+  };
+  const std::vector<std::string> prefixes = {"w9 w8", "w9 w8", "w9 w8", "w7", ""};
+  std::vector<Translation> got;
+  size_t at = 0;
+  word_translator().translate({.next = [&]() -> std::optional<SourceLine> {
+                                 if (at == prefixes.size()) return std::nullopt;
+                                 return SourceLine{"w1 w2", prefixes[at++]};
+                               },
+                               .deliver = [&](Translation t) { got.push_back(std::move(t)); },
+                               .terms = {.tools = tools}});
+  EXPECT_EQ(calls, 3);
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_THAT(got[i].outputs[0].text, testing::StartsWith(prefixes[i]));
+  }
+}
+
 TEST(Translator, DrawsTheSameWhateverPhrasesAreWanted) {
   const auto drawn = [](const std::vector<std::string>& phrases) {
     std::vector<Translation> got;
