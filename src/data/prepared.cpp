@@ -159,14 +159,34 @@ const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::str
   return *found;
 }
 
+namespace {
+
+void check_bytes(const PreparedFile& entry, const fs::path& path, std::string_view bytes) {
+  const std::string found = to_hex(checksum(bytes));
+  require(static_cast<int64_t>(bytes.size()) == entry.bytes && found == entry.checksum,
+          "{}: {} bytes with checksum {}, prepared.toml says {} bytes with checksum {}; the file "
+          "was changed or damaged, prepare it again",
+          path.string(), bytes.size(), found, entry.bytes, entry.checksum);
+}
+
+}  // namespace
+
+std::string read_listed(const Manifest& manifest, const fs::path& directory,
+                        const std::string& file) {
+  const fs::path path = directory / file;
+  require(fs::exists(path),
+          "{}: is not there, and models of this corpus need it; prepare the directory again",
+          path.string());
+  std::string content = read_file(path);
+  const auto entry = std::ranges::find(manifest.files, file, &PreparedFile::file);
+  if (entry != manifest.files.end()) check_bytes(*entry, path, content);
+  return content;
+}
+
 void verify(const Manifest& manifest, const fs::path& directory) {
   for (const auto& entry : manifest.files) {
     const MappedFile file(directory / entry.file);
-    const std::string found = to_hex(checksum(file.bytes()));
-    require(static_cast<int64_t>(file.bytes().size()) == entry.bytes && found == entry.checksum,
-            "{}: {} bytes with checksum {}, prepared.toml says {} bytes with checksum {}; the file "
-            "was changed or damaged, prepare it again",
-            file.path().string(), file.bytes().size(), found, entry.bytes, entry.checksum);
+    check_bytes(entry, file.path(), file.bytes());
   }
   for (const auto& vocabulary : manifest.vocabularies) check_symbols(vocabulary, directory);
   for (const auto& corpus : manifest.corpora) check_ids(corpus, manifest, directory);

@@ -70,6 +70,11 @@ Manifest load_manifest(const fs::path& directory);
 // The one that this language's text was encoded with.
 const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language);
 
+// The content of a file that the directory cannot do without. Fails, naming it, if it is not there
+// or has not the size and the checksum of the manifest, where that lists it.
+std::string read_listed(const Manifest& manifest, const fs::path& directory,
+                        const std::string& file);
+
 // Fails, naming the file, unless every file has the size and the checksum of the manifest, and what
 // the next two demand holds.
 void verify(const Manifest& manifest, const fs::path& directory);

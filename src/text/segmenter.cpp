@@ -83,7 +83,8 @@ Segmenter Segmenter::load(const fs::path& directory, const std::string& side) {
               directory.string(), side);
 }
 
-Segmenter Segmenter::load(const ReadFile& read, const std::string& place, const std::string& side) {
+SegmenterOptions Segmenter::load_options(const ReadFile& read, const std::string& place,
+                                         const std::string& side) {
   const fs::path file = fs::path(place) / settings_file(side);
   SegmenterOptions options;
   read_toml(read(settings_file(side)), file.string(),
@@ -95,6 +96,11 @@ Segmenter Segmenter::load(const ReadFile& read, const std::string& place, const 
   } catch (const Error& error) {
     fail("{}: {}", file.string(), error.what());
   }
+  return options;
+}
+
+Segmenter Segmenter::load(const ReadFile& read, const std::string& place, const std::string& side) {
+  SegmenterOptions options = load_options(read, place, side);
   if (options.subwords == "none") return Segmenter(std::move(options), "");
   std::string bytes = read(options.model);
   const fs::path model = fs::path(place) / options.model;

@@ -49,6 +49,9 @@ class Segmenter {
   // The same with files that `read` gives by name; `place` stands before the names in errors.
   using ReadFile = std::function<std::string(const std::string& name)>;
   static Segmenter load(const ReadFile& read, const std::string& place, const std::string& side);
+  // Only what segmentation.<side>.toml says.
+  static SegmenterOptions load_options(const ReadFile& read, const std::string& place,
+                                       const std::string& side);
   void save(const fs::path& directory, const std::string& side) const;
 
   const SegmenterOptions& options() const { return options_; }

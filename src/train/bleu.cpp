@@ -15,11 +15,10 @@ namespace {
 
 decode::TextTools text_tools(const Corpora& corpora, const model::Description& model,
                              const model::Direction& direction) {
-  const fs::path& directory = corpora.directory();
-  const auto source = text::Segmenter::load(directory, direction.source);
-  const auto target = text::Segmenter::load(directory, direction.target);
+  const auto source = corpora.segmenter(direction.source);
+  const auto target = corpora.segmenter(direction.target);
   const auto vocabulary = [&](const std::string& file) {
-    return std::make_shared<const text::Vocabulary>(text::Vocabulary::load(directory / file));
+    return std::make_shared<const text::Vocabulary>(corpora.vocabulary(file));
   };
   return {.source_vocabulary = vocabulary(model.source_vocabulary),
           .target_vocabulary = vocabulary(model.target_vocabulary),
@@ -64,7 +63,7 @@ double DevBleu::score(std::span<const float> values) const {
       translations.push_back(std::move(translation.outputs.front().text));
     }
     // A model of lower-cased text cannot know case: its references are read without it too.
-    const auto target = text::Segmenter::load(corpora_.directory(), text.direction.target);
+    const auto target = corpora_.segmenter(text.direction.target);
     sum += metrics::corpus_bleu(translations, {text.references},
                                 {.lowercase = target.options().lowercase})
                .score;

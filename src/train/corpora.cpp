@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/checksum.h"
@@ -32,6 +33,7 @@ Corpora::Corpora(const TrainConfig& config)
   for (const auto* entries : {&train_, &dev_}) {
     for (const auto& entry : *entries) check_ids(entry, config);
   }
+  read_text();
 }
 
 std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
@@ -68,6 +70,33 @@ void Corpora::check_ids(const Entry& entry, const TrainConfig& config) const {
   };
   check(TextSide::source, "source", footer.source_id_limit, source_symbols_);
   check(TextSide::target, "target", footer.target_id_limit, target_symbols_);
+}
+
+void Corpora::read_text() {
+  const auto read = [this](const std::string& file) {
+    return text_[file] = data::read_listed(manifest_, directory_, file);
+  };
+  std::set<std::string> languages;
+  for (const auto* entries : {&train_, &dev_}) {
+    for (const auto& entry : *entries) {
+      languages.insert({entry.prepared.source, entry.prepared.target});
+    }
+  }
+  std::set<std::string> files = {source_vocabulary_, target_vocabulary_};
+  for (const auto& language : languages) {
+    const auto options = text::Segmenter::load_options(read, directory_.string(), language);
+    if (options.subwords != "none") files.insert(options.model);
+  }
+  for (const auto& file : files) read(file);
+}
+
+text::Vocabulary Corpora::vocabulary(const std::string& file) const {
+  return text::Vocabulary::parse(text_.at(file), (directory_ / file).string());
+}
+
+text::Segmenter Corpora::segmenter(const std::string& language) const {
+  return text::Segmenter::load([this](const std::string& file) { return text_.at(file); },
+                               directory_.string(), language);
 }
 
 TrainConfig Corpora::with_vocabularies(TrainConfig config) const {

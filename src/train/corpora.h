@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +18,8 @@ namespace residual::train {
 class Corpora {
  public:
   // An Error if the directory is not prepared, has no training corpus, its vocabularies are not
-  // those its corpora were made with, or a corpus has ids that a model's tables would not have.
+  // those its corpora were made with, a corpus has ids that a model's tables would not have, or a
+  // file of text processing is missing or not the one that was prepared.
   explicit Corpora(const TrainConfig& config);
 
   // The configuration with the vocabularies' sizes. An Error if they do not fit its sharing.
@@ -37,6 +39,11 @@ class Corpora {
   // For the model directory: languages, tags, vocabularies.
   model::Description description(const TrainConfig& config) const;
   const fs::path& directory() const { return directory_; }
+  // The files of text processing, by name, as they were when this was made: whatever becomes of the
+  // directory, the models of a run keep the symbols that their corpora have.
+  const std::map<std::string, std::string>& text_files() const { return text_; }
+  text::Vocabulary vocabulary(const std::string& file) const;
+  text::Segmenter segmenter(const std::string& language) const;
   // Checksums of the training and of the dev corpora, their languages, tags and vocabularies.
   std::string fingerprint() const { return fingerprint(train_); }
   std::string dev_fingerprint() const { return fingerprint(dev_); }
@@ -54,6 +61,7 @@ class Corpora {
   void check_ids(const Entry& entry, const TrainConfig& config) const;
   std::shared_ptr<data::SubwordDropout> subword_dropout(const TrainConfig& config,
                                                         const std::string& language) const;
+  void read_text();
   static std::string fingerprint(const std::vector<Entry>& entries);
 
   fs::path directory_;
@@ -61,6 +69,7 @@ class Corpora {
   std::string source_vocabulary_, target_vocabulary_;  // files
   int64_t source_symbols_ = 0, target_symbols_ = 0;
   std::vector<Entry> train_, dev_;
+  std::map<std::string, std::string> text_;
 };
 
 }  // namespace residual::train

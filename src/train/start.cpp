@@ -38,10 +38,9 @@ std::vector<float> start_values(const TrainConfig& config, const Corpora& corpor
       {model.source_vocabulary(), here.source_vocabulary},
       {model.target_vocabulary(), here.target_vocabulary}};
   for (const auto& [vocabulary, file] : sides) {
-    const fs::path path = corpora.directory() / file;
-    require(have_same_symbols(vocabulary, text::Vocabulary::load(path)),
+    require(have_same_symbols(vocabulary, corpora.vocabulary(file)),
             "{}: is not the vocabulary of {}; prepare the text with `residual prepare --like {}`",
-            path.string(), model.path().string(), config.train.start_from);
+            (corpora.directory() / file).string(), model.path().string(), config.train.start_from);
   }
   require_same_model(model, config);
   std::vector<float> values;

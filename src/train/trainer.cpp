@@ -432,7 +432,12 @@ void Trainer::write_model(const fs::path& path, const Checkpoint& checkpoint) co
         {p.name, model::Dtype::f32, p.shape, {reinterpret_cast<const char*>(at), bytes}});
     at += p.size();
   }
-  model::write_directory(path, description, tensors, corpora_.directory(), system_);
+  const auto add_text = [&](const fs::path& to) {
+    for (const auto& [file, content] : corpora_.text_files()) {
+      replace_file(to / file, content, system_);
+    }
+  };
+  model::write_directory(path, description, tensors, add_text, system_);
 }
 
 }  // namespace residual::train

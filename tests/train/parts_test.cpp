@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/control_group.h"
 #include "base/error.h"
@@ -174,6 +175,40 @@ TEST(Corpora, NeedTheNumberOfSymbolsThatTheManifestSays) {
   EXPECT_THROW(data::verify(manifest, task.prepared()), Error);
   // The vocabulary and both corpora.
   EXPECT_THAT(verify(task.prepared()).problems, testing::SizeIs(3));
+}
+
+// A model without them could not read or write text, and would say so only when it is used.
+TEST(Corpora, NeedTheTextFilesThatWerePrepared) {
+  const test::ReverseTask task(20);
+  data::Manifest manifest = data::load_manifest(task.prepared());
+  manifest.recipe.subwords = {.kind = data::SubwordKind::bpe, .merges = 5};
+  data::prepare(manifest.recipe, {.output = task.path("pieces")});
+  TrainConfig config = task.config();
+  config.data.prepared = task.path("pieces").string();
+  const auto error_with = [&](const std::string& file, const std::optional<std::string>& content) {
+    const fs::path path = task.path("pieces") / file;
+    const std::string before = read_file(path);
+    content ? replace_file(path, *content) : static_cast<void>(fs::remove(path));
+    std::string error = error_of([&] { Corpora{config}; });
+    replace_file(path, before);
+    return error;
+  };
+  const std::string settings = read_file(task.path("pieces") / "segmentation.de.toml");
+  const std::string codes = text::Segmenter::load(task.path("pieces"), "de").options().model;
+  EXPECT_EQ(error_of([&] { Corpora{config}; }), "");
+  for (const auto& file : {codes, std::string("segmentation.de.toml")}) {
+    EXPECT_THAT(error_with(file, {}), HasSubstr(file + ": is not there")) << file;
+  }
+  const std::string edited = settings + "# edited\n";
+  EXPECT_THAT(error_with("segmentation.de.toml", edited), HasSubstr("was changed or damaged"));
+  EXPECT_THAT(error_with(codes, ""), HasSubstr(codes + ": 0 bytes with checksum"));
+
+  // As a version that did not note its files left it.
+  manifest = data::load_manifest(task.path("pieces"));
+  manifest.files.clear();
+  replace_file(task.path("pieces") / "prepared.toml", to_toml(manifest));
+  EXPECT_EQ(error_with("segmentation.de.toml", edited), "");
+  EXPECT_THAT(error_with(codes, {}), HasSubstr(codes + ": is not there"));
 }
 
 // Of the same size, as padding to a multiple of 8 makes them more often than not.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "runs.h"
 
 namespace residual::train {
@@ -75,6 +77,27 @@ TEST_F(Resumed, RunsGoOnWithTheirOwnDevCorpusOnly) {
   write_checkpoint(newest(path("run")), resolved.model, older);
   const auto gone_on = shell(other);
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.error;
+}
+
+TEST_F(Resumed, RunsNeedTheirTextFilesBeforeAnyWork) {
+  fs::copy(task().prepared(), path("data"), fs::copy_options::recursive);
+  const std::string data = " --data " + path("data").string();
+  ASSERT_EQ(shell(start(config(5), path("run")) + data).exit_code, 0);
+  const std::string longer = resume(path("run")) + " --set train.max_updates=10";
+  const std::string anew = start(config(5), path("anew")) + data;
+  const auto expect_refused = [&](const char* message) {
+    for (const auto& arguments : {longer, "--check " + longer, anew, "--check " + anew}) {
+      const auto refused = shell(arguments);
+      EXPECT_EQ(refused.exit_code, 1) << arguments;
+      EXPECT_THAT(refused.error, HasSubstr(message)) << arguments;
+    }
+  };
+  std::ofstream(path("data") / "segmentation.de.toml", std::ios::app) << "# edited\n";
+  expect_refused("segmentation.de.toml: ");
+  fs::remove(path("data") / "segmentation.de.toml");
+  expect_refused("segmentation.de.toml: is not there, and models of this corpus need it");
+  EXPECT_EQ(last_of(path("run")), checkpoint_name(5));
+  EXPECT_FALSE(fs::exists(path("anew")));
 }
 
 TEST_F(Resumed, RunsDoWhatCheckSays) {

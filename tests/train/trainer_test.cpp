@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -284,6 +285,42 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
   EXPECT_EQ(trainer.state().update, 10);
   EXPECT_EQ(error_of(trainer), "");
   EXPECT_EQ(trainer.state().update, 60);
+}
+
+// Prepares the corpus anew, by name at least, while a run is on.
+class ReplacedText : public Observer {
+ public:
+  explicit ReplacedText(fs::path prepared) : prepared_(std::move(prepared)) {}
+
+  std::string option() const override { return ""; }
+  void updated(int64_t update, const Learner& /*learner*/, RunLog& /*log*/) override {
+    if (update > 1) return;
+    replace_file(prepared_ / "vocabulary.txt", "z 1\n");
+    fs::remove(prepared_ / "segmentation.de.toml");
+  }
+
+ private:
+  const fs::path prepared_;
+};
+
+TEST_F(Runs, WriteTheTextFilesThatTheyBeganWith) {
+  const test::ReverseTask own(100);
+  TrainConfig config = own.config();
+  config.train.max_updates = 20;
+  config.validate.metric = Metric::bleu;
+  const char* const files[] = {"vocabulary.txt", "segmentation.en.toml", "segmentation.de.toml"};
+  std::map<std::string, std::string> before;
+  for (const char* file : files) before[file] = read_file(own.prepared() / file);
+  auto run = create(config, path("run"));
+  Trainer trainer(run);
+  ReplacedText replace(own.prepared());
+  trainer.observe(replace);
+  EXPECT_EQ(error_of(trainer), "");
+  for (const char* model : {"best", "last"}) {
+    for (const char* file : files) {
+      EXPECT_EQ(read_file(path("run") / model / file), before[file]) << model << ' ' << file;
+    }
+  }
 }
 
 TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
