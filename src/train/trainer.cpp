@@ -413,10 +413,12 @@ void Trainer::save(bool best) {
       store_->write(*copy);
       store_->prune(copy->state.update, config_.checkpoint.keep_last, keep);
     } catch (const Error& error) {
-      fail(
-          "the checkpoint of update {} could not be written: {}. Those before it are intact; see "
-          "to it, then go on with: {}",
-          copy->state.update, error.what(), resuming());
+      const std::string failed = fmt::format("the checkpoint of update {} could not be written: {}",
+                                             copy->state.update, error.what());
+      require(!store_->list().empty(),
+              "{}. It would have been the first; see to it, then begin again with: {}", failed,
+              resuming());
+      fail("{}. Those before it are intact; see to it, then go on with: {}", failed, resuming());
     }
   });
 }

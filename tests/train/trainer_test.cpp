@@ -229,9 +229,11 @@ TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
   expect_same_end(path("whole"), path("damaged"));
 }
 
-// A disk that is full from the n-th rename of a checkpoint on.
+// A disk that is full from the first rename of a checkpoint on, or from the beginning.
 class FullDisk : public FileSystem {
  public:
+  explicit FullDisk(bool is_full = false) : full_(is_full) {}
+
   void write(int file, const fs::path& path, std::string_view bytes) override {
     if (full_ && path.string().find(kCheckpoints) != std::string::npos) {
       refused_ = true;
@@ -246,7 +248,7 @@ class FullDisk : public FileSystem {
   bool has_refused() const { return refused_; }
 
  private:
-  std::atomic<bool> full_ = false, refused_ = false;
+  std::atomic<bool> full_, refused_ = false;
 };
 
 // Lets updates after the 20th wait until the disk has refused that one's checkpoint.
@@ -265,6 +267,22 @@ class WaitForRefusal : public Observer {
   const FullDisk& disk_;
 };
 
+TEST_F(Runs, WhoseFirstCheckpointCannotBeWrittenDoNotSpeakOfOthers) {
+  TrainConfig config = task().config();
+  config.train.max_updates = 10;
+  {
+    FullDisk disk(/*is_full=*/true);
+    auto run = create(config, path("run"));
+    Trainer trainer(run, disk);
+    EXPECT_THAT(error_of(trainer), HasSubstr("device. It would have been the first; see to it, "
+                                             "then begin again with: residual train --resume"));
+  }
+  auto run = RunDirectory::resume(path("run"), nullptr);
+  Trainer trainer(run);
+  EXPECT_EQ(trainer.state().update, 0);
+  EXPECT_EQ(error_of(trainer), "");
+}
+
 TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
   TrainConfig config = task().config();
   config.validate.every_epochs = 0;
@@ -274,7 +292,8 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
     Trainer trainer(run, disk);
     WaitForRefusal wait(disk);
     trainer.observe(wait);
-    EXPECT_THAT(error_of(trainer), HasSubstr("No space left on device"));
+    EXPECT_THAT(error_of(trainer),
+                HasSubstr("No space left on device. Those before it are intact"));
     EXPECT_LT(trainer.state().update, 30);  // when the next checkpoint would have been due
   }
   EXPECT_THAT(read_file(path("run") / "log.txt"),
