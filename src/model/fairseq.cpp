@@ -189,6 +189,15 @@ std::string fairseq_prefix(const SafeTensors& file) {
       file.name(), layer(Side::encoder, 0));
 }
 
+bool has_fairseq_names(const SafeTensors& file) {
+  try {
+    fairseq_prefix(file);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Config fairseq_config(const SafeTensors& file, const FairseqOptions& options) {
   const std::string& prefix = options.prefix;
   Config c;

@@ -33,6 +33,9 @@ struct FairseqOptions {
 // What stands before the names of the file's model: nothing, "model.", "module." or "param.".
 std::string fairseq_prefix(const SafeTensors& file);
 
+// Whether that can be told: `residual export --to fairseq` writes such files.
+bool has_fairseq_names(const SafeTensors& file);
+
 // The architecture, read off the tensors' names and shapes.
 Config fairseq_config(const SafeTensors& file, const FairseqOptions& options);
 

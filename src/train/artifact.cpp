@@ -108,9 +108,8 @@ bool is_for_fairseq(const fs::path& directory) {
   const fs::path weights = directory / model::kWeightsFile;
   if (!fs::exists(weights) || fs::exists(directory / model::kConfigFile)) return false;
   try {
-    model::fairseq_prefix(model::SafeTensors::open(weights));
-    return true;
-  } catch (const Error&) {
+    return model::has_fairseq_names(model::SafeTensors::open(weights));
+  } catch (const Error&) {  // no safetensors at all
     return false;
   }
 }

@@ -45,7 +45,10 @@ std::vector<float> start_values(const TrainConfig& config, const Corpora& corpor
   require_same_model(model, config);
   std::vector<float> values;
   for (const auto& p : model::parameters(config.model)) {
-    const auto read = model.parameter(p.name).to_float();
+    const model::TensorView& tensor = model.parameter(p.name);
+    require(tensor.dtype != model::Dtype::i8, "{}: is int8; start from the model it was made from",
+            model.path().string());
+    const auto read = tensor.to_float();
     values.insert(values.end(), read.begin(), read.end());
   }
   return values;

@@ -11,6 +11,8 @@
 
 #include "base/control_group.h"
 #include "base/error.h"
+#include "model/export.h"
+#include "model/models.h"
 #include "support/temporary.h"
 #include "tiny.h"
 #include "train/corpora.h"
@@ -19,6 +21,7 @@
 #include "train/metrics.h"
 #include "train/scaler.h"
 #include "train/shards.h"
+#include "train/start.h"
 #include "train/validation.h"
 #include "train/verify.h"
 
@@ -223,6 +226,28 @@ TEST(Corpora, WithTwoVocabulariesCannotShareAllEmbeddings) {
               HasSubstr("\"all\" needs one vocabulary"));
   config.model.sharing = model::Sharing::target;
   EXPECT_EQ(Corpora(config).with_vocabularies(config).model.sharing, model::Sharing::target);
+}
+
+TEST(StartValues, AreNotTakenFromWhatTranslatingOrFairseqAloneReads) {
+  const test::ReverseTask task(20);
+  TrainConfig config = task.config();
+  const Corpora corpora(config);
+  config = resolve(corpora.with_vocabularies(config));
+  model::test::Weights weights(config.model);
+  model::write_directory(task.path("m"), corpora.description(config), weights.tensors(),
+                         task.prepared());
+  const auto model = model::Directory::open(task.path("m"));
+  model::write_directory(task.path("int8"), model.description(), model::int8_tensors(model).list,
+                         model);
+  model::export_fairseq(model, task.path("fairseq"));
+  const auto error_from = [&](const char* name) {
+    config.train.start_from = task.path(name).string();
+    return error_of([&] { start_values(config, corpora); });
+  };
+  EXPECT_EQ(error_from("m"), "");
+  EXPECT_THAT(error_from("int8"),
+              HasSubstr("int8: is int8; start from the model it was made from"));
+  EXPECT_THAT(error_from("fairseq"), HasSubstr("fairseq: was exported to fairseq"));
 }
 
 TEST(Averages, AreInBits) {
