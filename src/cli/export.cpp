@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
@@ -46,6 +47,18 @@ uint64_t size_of(const fs::path& path) {
   return bytes;
 }
 
+// Others translate what they are given: nothing of theirs puts tags before it.
+void warn_of_tags(const model::Description& description) {
+  std::vector<std::string> tags;
+  for (const auto& d : description.directions) {
+    if (d.source_tag.empty()) continue;
+    tags.push_back(fmt::format("{} from {} to {}", d.source_tag, d.source, d.target));
+  }
+  if (tags.empty()) return;
+  log::warn("sources must begin with a tag, which only ResiDual puts there by itself: {}",
+            fmt::join(tags, ", "));
+}
+
 void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
   const bool own = o.form == Form::model || o.form == Form::bundle;
@@ -58,6 +71,7 @@ void run(const Options& o) {
   if (own) write_own_form(o, model);
   if (o.form == Form::fairseq) model::export_fairseq(model, output);
   if (o.form == Form::ctranslate2) model::export_ctranslate2(model, output);
+  if (!own) warn_of_tags(model.description());
   fmt::print("{}: {} bytes\n", output.string(), format_count(size_of(output)));
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "kernels/matrix.h"
 #include "model/fairseq.h"
+#include "model/fairseq_import.h"
 #include "model/parameters.h"
 
 namespace residual::model {
@@ -136,12 +137,14 @@ void export_fairseq(const Directory& model, const fs::path& output) {
                   bytes_of(std::vector<float>(from, from + part.rows * row)));
     }
   }
+  std::map<std::string, std::string> metadata = {{"format", "pt"},
+                                                 {"scheme", d.model.residual.name},
+                                                 {"heads", fmt::format("{}", d.model.heads)},
+                                                 {"eta", fmt::format("{}", d.model.residual.eta)}};
+  const bool is_plain = d.directions.size() == 1 && d.directions[0].source_tag.empty();
+  if (!is_plain) metadata[kDirections] = format_directions(d.directions);
   AtomicDirectory directory(output, /*replace=*/true, kWeightsFile);
-  write_safetensors(directory.path() / kWeightsFile, tensors.list,
-                    {{"format", "pt"},
-                     {"scheme", d.model.residual.name},
-                     {"heads", fmt::format("{}", d.model.heads)},
-                     {"eta", fmt::format("{}", d.model.residual.eta)}});
+  write_safetensors(directory.path() / kWeightsFile, tensors.list, metadata);
   for (const auto& direction : d.directions) {
     const auto dictionary = [&](const std::string& language) {
       return directory.path() / fmt::format("dict.{}.txt", language);

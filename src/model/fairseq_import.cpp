@@ -1,5 +1,7 @@
 #include "model/fairseq_import.h"
 
+#include <set>
+
 #include "base/error.h"
 #include "model/marian_model.h"
 #include "model/parameters.h"
@@ -17,7 +19,41 @@ text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
   return vocabulary;
 }
 
+struct Directions {
+  std::vector<Direction> list;
+};
+
+void fields(ConfigVisitor& visit, Directions& d) {
+  visit.tables("directions", d.list, "what the model translates");
+}
+
+// Those of the file, or the one that is asked for.
+std::vector<Direction> directions_of(const SafeTensors& file, const FairseqImport& options) {
+  const auto text = file.metadata().find(kDirections);
+  if (text == file.metadata().end()) {
+    return {{options.source_language, options.target_language, ""}};
+  }
+  Directions found;
+  const std::string name = file.name() + ", metadata " + kDirections;
+  read_toml(text->second, name, [&](ConfigVisitor& visit) { fields(visit, found); });
+  std::vector<std::string> names;
+  bool has_given = false;
+  for (const auto& d : found.list) {
+    check_language(d.source);
+    check_language(d.target);
+    names.push_back(d.source + "-" + d.target);
+    has_given |= d.source == options.source_language && d.target == options.target_language;
+  }
+  require(has_given, "{}: translates {}, not {} to {}", file.name(), fmt::join(names, ", "),
+          options.source_language, options.target_language);
+  return found.list;
+}
+
 }  // namespace
+
+std::string format_directions(std::vector<Direction> directions) {
+  return to_toml(Directions{std::move(directions)});
+}
 
 Description import_fairseq(const FairseqImport& options, const fs::path& output) {
   for (const auto& language : {options.source_language, options.target_language}) {
@@ -38,7 +74,7 @@ Description import_fairseq(const FairseqImport& options, const fs::path& output)
 
   Description description{
       .origin = fmt::format("imported from {} (fairseq)", options.weights.filename().string()),
-      .directions = {{options.source_language, options.target_language, ""}},
+      .directions = directions_of(file, options),
       .model = config};
   if (!joined) {
     const bool same = options.source_language == options.target_language;
@@ -56,7 +92,9 @@ Description import_fairseq(const FairseqImport& options, const fs::path& output)
     if (options.subword_model.empty()) segmentation.subwords = "none";
     const std::string subwords =
         options.subword_model.empty() ? "" : read_file(options.subword_model);
-    for (const auto& language : {options.source_language, options.target_language}) {
+    std::set<std::string> languages;
+    for (const auto& d : description.directions) languages.insert({d.source, d.target});
+    for (const auto& language : languages) {
       segmentation.language = language;
       text::Segmenter(segmentation, subwords).save(directory, language);
     }

@@ -18,7 +18,12 @@ struct FairseqImport {
   fs::path subword_model;               // BPE codes or SentencePiece model; empty: no sub-words
 };
 
-// Returns what was written to `output`.
+// Directions as metadata of the exported file, under this name: fairseq has no place for them.
+inline constexpr const char* kDirections = "directions";
+std::string format_directions(std::vector<Direction> directions);
+
+// Returns what was written to `output`. A file that has directions gives the model all of them, and
+// their tags; an Error unless the two languages are one of them.
 Description import_fairseq(const FairseqImport& options, const fs::path& output);
 
 }  // namespace residual::model

@@ -108,6 +108,35 @@ TEST_F(Export, FairseqsNamesComeBackThroughImport) {
   }
 }
 
+// The reverse model, from ab to ba and to cd, each with a letter as its tag.
+TEST_F(Export, TagsAreSaidAndComeBackThroughImport) {
+  for (const std::string scheme : {"post-ln", "resi-dual"}) {
+    output("cp -r @" + scheme + " @tagged-" + scheme + " && cd @tagged-" + scheme +
+           " && sed 's/\"ba\"/\"cd\"/' segmentation.ba.toml > segmentation.cd.toml && "
+           "sed -i 's/source_tag = \"\"/source_tag = \"t\"/' config.toml && "
+           "printf '\\n[[directions]]\\nsource = \"ab\"\\ntarget = \"cd\"\\n"
+           "source_tag = \"s\"\\n' >> config.toml");
+  }
+  const std::string warning =
+      "sources must begin with a tag, which only ResiDual puts there by "
+      "itself: t from ab to ba, s from ab to cd";
+  EXPECT_THAT(run("residual export --model @tagged-post-ln --to ctranslate2 -o @tagged-ct2").error,
+              HasSubstr(warning));
+  EXPECT_THAT(run("residual export --model @tagged-resi-dual --to fairseq -o @tagged").error,
+              HasSubstr(warning));
+  const std::string import =
+      "cd @tagged && residual import-fairseq model.safetensors --source-dictionary dict.ab.txt "
+      "--tokenizer none -o @tagged-again --target-language ";
+  expect_failure(import + "xx", 1, "model.safetensors: translates ab-ba, ab-cd, not ab to xx");
+  output(import + "cd");
+  EXPECT_THAT(output("residual info @tagged-again"),
+              testing::AllOf(HasSubstr("ab-ba with t"), HasSubstr("ab-cd with s")));
+  for (const std::string to : {" --to ba", " --to cd"}) {
+    EXPECT_EQ(translations("@tagged-again" + to), translations("@tagged-resi-dual" + to));
+  }
+  EXPECT_NE(translations("@tagged-again --to ba"), translations("@tagged-again --to cd"));
+}
+
 TEST_F(Export, SaysWhichFormsAModelCannotHave) {
   expect_failure("residual export --model @resi-dual --to ctranslate2 -o @x", 1,
                  "is a resi-dual model; CTranslate2 runs post-ln and pre-ln");
