@@ -62,16 +62,14 @@ void warn_of_languages(const data::Recipe& recipe) {
   }
 }
 
-// Of a model or a run; nothing: of a prepared directory, which prepare() knows itself.
+// Of a model, a bundle or a run; nothing: of a prepared directory, which prepare() knows itself.
 std::optional<data::Like> like_model(const fs::path& path) {
   if (path.empty()) return {};
-  require(fs::is_directory(path),
-          "like: {}: is no directory; give a prepared corpus, a model's directory or a run",
-          path.string());
   if (fs::exists(path / "prepared.toml")) return {};
-  const auto model = model::Directory::open(path);
-  const model::Description& description = model.description();
-  data::Like like{.directory = model.path()};
+  const auto model = std::make_shared<const model::Directory>(model::Directory::open(path));
+  const model::Description& description = model->description();
+  data::Like like{.place = model->path().string(),
+                  .read = [model](const std::string& file) { return model->read(file); }};
   for (const auto& direction : description.directions) {
     like.vocabularies[direction.source] = description.source_vocabulary;
     like.vocabularies[direction.target] = description.target_vocabulary;
@@ -138,7 +136,7 @@ void add_input_options(CLI::App& command, Options& options) {
       .add_option("--like", options.like,
                   "use the pieces and ids of this prepared directory, model or run, instead of "
                   "learning others")
-      ->type_name("DIR")
+      ->type_name("PATH")
       ->group(group);
 }
 

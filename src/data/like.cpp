@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "data/prepared.h"
-#include "text/segmenter.h"
 
 namespace residual::data {
 namespace {
@@ -27,7 +26,9 @@ SubwordKind kind_of(const text::SegmenterOptions& o) {
 
 Like like_prepared(const fs::path& directory) {
   const Manifest manifest = load_manifest(directory);
-  Like like{.directory = directory, .language_tags = manifest.recipe.vocabulary.language_tags};
+  Like like{.place = directory.string(),
+            .read = [directory](const std::string& file) { return read_file(directory / file); },
+            .language_tags = manifest.recipe.vocabulary.language_tags};
   for (const auto& vocabulary : manifest.vocabularies) {
     for (const auto& language : vocabulary.languages) {
       like.vocabularies[language] = vocabulary.file;
@@ -37,12 +38,12 @@ Like like_prepared(const fs::path& directory) {
 }
 
 Recipe adopt(const Like& like, Recipe recipe) {
-  const std::string name = like.directory.string();
+  const std::string& name = like.place;
   std::optional<text::SegmenterOptions> first;
   for (const auto& pair : language_pairs(recipe)) {
     for (const auto& language : {pair.source, pair.target}) {
       require(like.vocabularies.contains(language), "like: {} has no {}", name, language);
-      const auto options = text::Segmenter::load(like.directory, language).options();
+      const auto options = text::Segmenter::load_options(like.read, name, language);
       if (!first) first = options;
       require(to_toml(text_of(options)) == to_toml(text_of(*first)) &&
                   kind_of(options) == kind_of(*first),

@@ -5,14 +5,16 @@
 
 #include "base/files.h"
 #include "data/recipe.h"
+#include "text/segmenter.h"
 
 namespace residual::data {
 
 // A prepared directory or a model whose pieces and ids a new corpus is to have, so that a model of
 // the one can be trained on or tested with the other.
 struct Like {
-  fs::path directory;                               // of segmentation.<language>.toml
-  std::map<std::string, std::string> vocabularies;  // files in it, by language
+  std::string place;                                // for errors
+  text::Segmenter::ReadFile read;                   // segmentation.<language>.toml and so on
+  std::map<std::string, std::string> vocabularies;  // files, by language
   bool language_tags = false;
 };
 

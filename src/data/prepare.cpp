@@ -57,9 +57,8 @@ class Preparation {
     fs::create_directory(scratch);
     const Workshop workshop{recipe_, options_.invalid, scratch};
     make_words(workshop);
-    const Subwords subwords = options_.like
-                                  ? Subwords(recipe_, options_.like->directory, languages())
-                                  : Subwords(recipe_, training_texts());
+    const Subwords subwords = options_.like ? Subwords(recipe_, *options_.like, languages())
+                                            : Subwords(recipe_, training_texts());
     make_pieces(workshop, subwords);
     if (options_.like) {
       take_vocabularies();
@@ -250,8 +249,9 @@ class Preparation {
   // Those that there are already: they keep their ids.
   void take_vocabularies() {
     const auto take = [&](const std::string& language) {
-      const fs::path path = options_.like->directory / options_.like->vocabularies.at(language);
-      const auto vocabulary = text::Vocabulary::load(path);
+      const std::string& file = options_.like->vocabularies.at(language);
+      const fs::path path = fs::path(options_.like->place) / file;
+      const auto vocabulary = text::Vocabulary::parse(options_.like->read(file), path.string());
       for (const auto& pair : pairs_) {
         const bool is_there = vocabulary.id(tag(pair.target)) != text::Vocabulary::kUnk;
         require(!recipe_.vocabulary.language_tags || is_there, "{}: has no symbol {}",

@@ -65,13 +65,12 @@ Subwords::Subwords(const Recipe& recipe, const std::map<std::string, std::vector
   for (const auto& [language, files] : texts) models_[language] = model;
 }
 
-Subwords::Subwords(const Recipe& recipe, const fs::path& directory,
-                   const std::set<std::string>& languages)
+Subwords::Subwords(const Recipe& recipe, const Like& like, const std::set<std::string>& languages)
     : recipe_(recipe) {
   for (const auto& language : languages) {
-    const auto segmenter = text::Segmenter::load(directory, language);
+    const auto segmenter = text::Segmenter::load(like.read, like.place, language);
     const std::string& file = segmenter.options().model;
-    const std::string bytes = file.empty() ? "" : read_file(directory / file);
+    const std::string bytes = file.empty() ? "" : like.read(file);
     models_[language] = std::make_shared<Model>(Model{file, bytes, segmenter});
   }
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/like.h"
 #include "data/recipe.h"
 #include "text/segmenter.h"
 
@@ -22,8 +23,8 @@ class Subwords {
   // `texts`: the training words of each language.
   Subwords(const Recipe& recipe, const std::map<std::string, std::vector<fs::path>>& texts);
 
-  // Those of another directory, which has segmentation.<language>.toml of each.
-  Subwords(const Recipe& recipe, const fs::path& directory, const std::set<std::string>& languages);
+  // Those that there are already.
+  Subwords(const Recipe& recipe, const Like& like, const std::set<std::string>& languages);
 
   // Words to pieces; one per thread.
   text::LineTransform transform(const std::string& language) const {

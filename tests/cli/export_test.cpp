@@ -95,6 +95,19 @@ TEST_F(Export, ABundleIsTheWholeModelInOneFile) {
   EXPECT_EQ(output("diff -r @resi-dual @unpacked"), "");
 }
 
+TEST_F(Export, ABundleGivesItsPiecesAndIdsToText) {
+  output("residual export --model @resi-dual --to bundle -o @like.safetensors");
+  output("cd @ && printf 'a b c\nd e\n' > text.ab && printf 'c b a\ne d\n' > text.ba");
+  for (const std::string like : {"resi-dual", "like.safetensors"}) {
+    output("cd @ && residual -q prepare --source-lang ab --target-lang ba --train text --like " +
+           like + " -o prepared-" + like);
+  }
+  for (const std::string file : {"vocabulary.txt", "segmentation.ab.toml", "train.corpus"}) {
+    EXPECT_EQ(output("cmp @prepared-resi-dual/" + file + " @prepared-like.safetensors/" + file),
+              "");
+  }
+}
+
 TEST_F(Export, FairseqsNamesComeBackThroughImport) {
   for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
     output("residual export --model @" + scheme + " --to fairseq -o @fairseq-" + scheme);
