@@ -34,7 +34,12 @@ void fields(ConfigVisitor& visit, Term& t) {
   visit("target", t.target, "what every translation of a text with it contains");
 }
 
-Terminology::Terminology(std::vector<Term> terms) : terms_(std::move(terms)), nodes_(1) {
+Terminology::Terminology(std::vector<Term> terms)
+    : Terminology(std::move(terms),
+                  [](size_t number) { return fmt::format("term {}", number + 1); }) {}
+
+Terminology::Terminology(std::vector<Term> terms, const Place& place)
+    : terms_(std::move(terms)), nodes_(1) {
   for (size_t number = 0; number < terms_.size(); ++number) {
     Term& term = terms_[number];
     term = {std::string(trimmed(term.source)), std::string(trimmed(term.target))};
@@ -49,16 +54,19 @@ Terminology::Terminology(std::vector<Term> terms) : terms_(std::move(terms)), no
       if (is_new) nodes_.emplace_back();
     }
     const auto index = static_cast<int32_t>(number);
-    if (source != lower) {
-      nodes_[at].exact.emplace(source, index);
-    } else if (nodes_[at].in_any_case == kNone) {
-      nodes_[at].in_any_case = index;
-    }
+    int32_t& known = source != lower ? nodes_[at].exact.emplace(source, index).first->second
+                                     : nodes_[at].in_any_case;
+    if (known == kNone) known = index;
+    const Term& first = terms_[known];
+    require(first.target == term.target,
+            "{}: \"{}\" is called \"{}\", but \"{}\" at {}; leave one of them out", place(number),
+            term.source, term.target, first.target, place(known));
   }
 }
 
 Terminology Terminology::read(const fs::path& file) {
   std::vector<Term> terms;
+  std::vector<uint64_t> places;
   text::LineCursor lines(file);
   uint64_t number = 0;
   while (const auto line = lines.next()) {
@@ -71,9 +79,11 @@ Terminology Terminology::read(const fs::path& file) {
     require(has_both, "{}:{}: expected a term of the source, a tab, and what it is called",
             file.string(), number);
     terms.push_back({line->substr(0, tab), line->substr(tab + 1)});
+    places.push_back(number);
   }
   require(!terms.empty(), "{}: has no term", file.string());
-  return Terminology(std::move(terms));
+  return {std::move(terms),
+          [&](size_t term) { return fmt::format("{}:{}", file.string(), places[term]); }};
 }
 
 Terminology::Match Terminology::longest(const std::u32string& text, const std::u32string& lower,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,14 +20,13 @@ struct Term {
 void fields(ConfigVisitor& visit, Term& term);
 
 // Terminology. An expression is looked for in whole words; one without capital letters also where
-// the text has some. Where several match, the longest does. Of two that are the same, the first
-// counts.
+// the text has some. Where several match, the longest does.
 class Terminology {
  public:
   static constexpr size_t kLongest = 200;  // expression, in characters
 
   Terminology() = default;
-  // An Error if a side of one is empty, or its source too long.
+  // An Error if a side of one is empty, its source too long, or another says otherwise.
   explicit Terminology(std::vector<Term> terms);
   // Lines "source<tab>target"; an Error names the line.
   static Terminology read(const fs::path& file);
@@ -42,6 +42,9 @@ class Terminology {
     std::map<std::u32string, int32_t> exact;
     int32_t in_any_case = kNone;
   };
+  using Place = std::function<std::string(size_t number)>;  // where a term stands, for errors
+  Terminology(std::vector<Term> terms, const Place& place);
+
   static constexpr int32_t kNone = -1;
   struct Match {
     int32_t term = kNone;

@@ -261,7 +261,7 @@ TEST(Terminology, FindsWholeWordsTheLongestFirst) {
   EXPECT_THAT(terms.in("\u5728\u4e2d\u56fd\u7684"), ElementsAre("China"));
   EXPECT_THAT(terms.in(""), IsEmpty());
   EXPECT_THAT(Terminology().in("bank"), IsEmpty());
-  EXPECT_THAT(Terminology({{"us", "uns"}, {"US", "USA"}, {"us", "wir"}}).in("US us Us"),
+  EXPECT_THAT(Terminology({{"us", "uns"}, {"US", "USA"}, {"us", "uns"}}).in("US us Us"),
               ElementsAre("USA", "uns"));
 }
 
@@ -281,6 +281,11 @@ TEST(Terminology, IsReadFromLinesWithATab) {
   EXPECT_THAT(read("house\t\n"), HasSubstr("terms.tsv:1: expected"));
   EXPECT_THAT(read("house\tHaus\tHeim\n"), HasSubstr("terms.tsv:1: expected"));
   EXPECT_THAT(read("\n"), HasSubstr("has no term"));
+  EXPECT_EQ(read("house\tHaus\ntree\tBaum\nhouse \tHaus\n"), "HausBaum");
+  EXPECT_THAT(read("\nhouse\tHaus\nHouse\tHeim\nhouse\tHeim\n"),
+              AllOf(HasSubstr("terms.tsv:4: \"house\" is called \"Heim\", but \"Haus\" at "),
+                    HasSubstr("terms.tsv:2; leave one of them out")));
+  EXPECT_THROW(Terminology(std::vector<Term>{{"US", "USA"}, {"US", "uns"}}), Error);
   EXPECT_THROW(Terminology(std::vector<Term>{{"house", " "}}), Error);
   EXPECT_THROW(Terminology(std::vector<Term>{{std::string(201, 'a'), "b"}}), Error);
 }
