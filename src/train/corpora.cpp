@@ -119,12 +119,11 @@ std::shared_ptr<data::SubwordDropout> Corpora::subword_dropout(const TrainConfig
                                                                const std::string& language) const {
   if (config.dropout.subwords == 0) return nullptr;
   try {
-    const auto segmenter = text::Segmenter::load(directory_, language);
     const auto& file = data::vocabulary_of(manifest_, language).file;
     return std::make_shared<data::SubwordDropout>(
-        segmenter.bpe_with_dropout(config.dropout.subwords,
-                                   static_cast<uint64_t>(config.train.seed)),
-        std::make_shared<const text::Vocabulary>(text::Vocabulary::load(directory_ / file)));
+        segmenter(language).bpe_with_dropout(config.dropout.subwords,
+                                             static_cast<uint64_t>(config.train.seed)),
+        std::make_shared<const text::Vocabulary>(vocabulary(file)));
   } catch (const Error& error) {
     fail("dropout.subwords: {}", error.what());
   }
