@@ -11,8 +11,8 @@
 #include <exception>
 #include <vector>
 
+#include "run/place.h"
 #include "train/peers.h"
-#include "train/place.h"
 
 namespace residual::train {
 namespace {
@@ -27,8 +27,8 @@ double seconds_of_a_sum(const Peers& peers, std::span<float> gradient) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-void run(int64_t parameters, int rounds) {
-  const Peers peers(place_from_environment(), "peers_bench");
+void measure(int64_t parameters, int rounds) {
+  const Peers peers(run::place_from_environment(), "peers_bench");
   std::vector<float> gradient(static_cast<size_t>(parameters), 1.0F);
   std::vector<double> seconds;
   for (int i = 0; i < rounds; ++i) seconds.push_back(seconds_of_a_sum(peers, gradient));
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "sums that are timed")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
-    residual::train::run(parameters, rounds);
+    residual::train::measure(parameters, rounds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "peers_bench: {}\n", error.what());
     return 1;

@@ -28,11 +28,11 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
-#include "kernels/product.h"
 #include "ops/mode.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "train/learner.h"
+#include "training_kernels/product.h"
 
 namespace residual {
 namespace {
@@ -51,8 +51,8 @@ struct Options {
   int64_t pass_tokens = 1024;
 };
 
-train::TrainConfig config_of(const Options& options, const std::string& scheme, int threads) {
-  train::TrainConfig c;
+run::TrainConfig config_of(const Options& options, const std::string& scheme, int threads) {
+  run::TrainConfig c;
   c.model.width = 256;
   c.model.inner = 1024;
   c.model.heads = 4;
@@ -73,7 +73,7 @@ train::TrainConfig config_of(const Options& options, const std::string& scheme, 
   c.batch.pass_tokens = options.pass_tokens;
   c.train.workers = threads;
   c.train.recompute = options.recompute;
-  return train::resolve(c);
+  return run::resolve(c);
 }
 
 data::Batch random_batch(const Options& options, int64_t symbols) {
@@ -159,7 +159,7 @@ int64_t page_faults() {
 
 struct Variant {
   std::string scheme, ops;
-  train::TrainConfig config;
+  run::TrainConfig config;
   std::unique_ptr<train::Learner> learner;
   std::vector<double> times, faults;
   int64_t update = 0;
@@ -275,7 +275,7 @@ std::vector<std::string> all_schemes() {
   return names;
 }
 
-int run(Options options) {
+int measure_all(Options options) {
   if (options.schemes == std::vector<std::string>{"all"}) options.schemes = all_schemes();
   int status = 0;
   for (const int threads : options.threads) {
@@ -310,5 +310,5 @@ int main(int argc, char** argv) {
   app.add_flag("--recompute", options.recompute, "train.recompute");
   app.add_flag("!--no-memory", options.memory, "leave peak memory out");
   CLI11_PARSE(app, argc, argv);
-  return residual::run(options);
+  return residual::measure_all(options);
 }

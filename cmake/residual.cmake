@@ -64,13 +64,13 @@ endfunction()
 #               [SLOW filter])
 # One test executable per folder, its cases known to CTest one by one. Those that match the
 # GoogleTest filter SLOW carry the label slow, the others LABELS (unit unless given).
-# Tests find their data in RESIDUAL_TEST_DATA (tests/data).
+# Tests find their data in RESIDUAL_FIXTURES (tests/fixtures).
 function(residual_test folder)
   cmake_parse_arguments(arg "" "SLOW" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
   add_executable(${folder}_test ${arg_SOURCES})
   target_include_directories(${folder}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(
-    ${folder}_test PRIVATE RESIDUAL_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+    ${folder}_test PRIVATE RESIDUAL_FIXTURES="${PROJECT_SOURCE_DIR}/tests/fixtures"
                            RESIDUAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   foreach(dependency ${arg_DEPENDS})
     target_link_libraries(${folder}_test PRIVATE residual::${dependency})

@@ -1,6 +1,6 @@
 // residual average: a model whose parameters are the mean of several checkpoints'.
 
-#include "train/average.h"
+#include "run/average.h"
 
 #include <fmt/format.h>
 
@@ -14,11 +14,11 @@ namespace {
 
 struct Options {
   std::vector<fs::path> inputs;
-  train::CheckpointChoice choice;
+  run::CheckpointChoice choice;
   ModelOutput output;
 };
 
-void add_choice_options(CLI::App& command, train::CheckpointChoice& choice) {
+void add_choice_options(CLI::App& command, run::CheckpointChoice& choice) {
   const std::string group = "Which checkpoints of a run; all that are there unless given";
   const auto add_count = [&](const char* name, int64_t& count, const char* what) {
     command.add_option(name, count, what)->check(positive())->type_name("K")->group(group);
@@ -52,7 +52,7 @@ void add_average(CLI::App& root) {
   command->callback([options] {
     options->output.check();
     const fs::path& output = options->output.path;
-    const auto made = train::average(options->inputs, options->choice, output);
+    const auto made = run::average(options->inputs, options->choice, output);
     fmt::print("{}: {}\n", output.string(), made.origin);
   });
 }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "model/parameters.h"
-#include "train/average.h"
+#include "run/average.h"
 
 namespace residual::cli {
 namespace {
@@ -196,7 +196,7 @@ void check_search(const ModelOptions& o) {
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
   if (!o.average) return std::make_unique<decode::Translator>(o.models, o.translator);
-  const train::Mean mean = train::mean_of(o.models, {});
+  const run::Mean mean = run::mean_of(o.models, {});
   const model::Config& config = mean.description.model;
   const auto list = model::parameters(config);
   std::map<std::string, std::span<const float>> values;

@@ -1,5 +1,6 @@
 // residual export: a model in another form.
 
+#include "interop/export.h"
 #include "model/export.h"
 
 #include <fmt/format.h>
@@ -69,8 +70,8 @@ void run(const Options& o) {
   o.output.check();
   const fs::path& output = o.output.path;
   if (own) write_own_form(o, model);
-  if (o.form == Form::fairseq) model::export_fairseq(model, output);
-  if (o.form == Form::ctranslate2) model::export_ctranslate2(model, output);
+  if (o.form == Form::fairseq) interop::export_fairseq(model, output);
+  if (o.form == Form::ctranslate2) interop::export_ctranslate2(model, output);
   if (!own) warn_of_tags(model.description());
   fmt::print("{}: {} bytes\n", output.string(), format_count(size_of(output)));
 }

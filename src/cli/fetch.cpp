@@ -7,7 +7,7 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
-#include "data/sources.h"
+#include "fetch/sources.h"
 
 namespace residual::cli {
 namespace {
@@ -23,14 +23,14 @@ fs::path default_downloads(const fs::path& output) {
 }
 
 void print_sources() {
-  for (const data::Source& source : data::sources()) {
+  for (const fetch::Source& source : fetch::sources()) {
     fmt::print("{}\n  {}\n  languages: {}\n  download: {}\n  licence: {}\n", source.name,
                source.summary, source.languages, source.size, source.licence);
   }
 }
 
 // Options that would have no effect.
-void check_use(const CLI::App& command, const data::FetchOptions& o) {
+void check_use(const CLI::App& command, const fetch::FetchOptions& o) {
   const auto refuse = [&](bool is_useless, const char* option, const char* why) {
     if (is_useless && command.count(option) > 0) {
       throw CLI::ValidationError(fmt::format("{} {}", option, why));
@@ -46,19 +46,19 @@ void check_use(const CLI::App& command, const data::FetchOptions& o) {
   refuse(!is_debian && !is_generated, "--test", "is for debian and generated");
 }
 
-void run(const CLI::App& command, data::FetchOptions options, bool list) {
+void run(const CLI::App& command, fetch::FetchOptions options, bool list) {
   if (list) return print_sources();
   if (options.source.empty()) throw CLI::RequiredError("SOURCE");
   if (options.output.empty()) throw CLI::RequiredError("--output");
-  check_typed([&] { data::find_source(options.source); });
+  check_typed([&] { fetch::find_source(options.source); });
   check_use(command, options);
   if (options.downloads.empty()) options.downloads = default_downloads(options.output);
-  for (const auto& file : data::fetch(options)) {
+  for (const auto& file : fetch::fetch(options)) {
     fmt::print("{}\t{}\n", (options.output / file.path).string(), file.lines);
   }
 }
 
-void add_options(CLI::App& command, data::FetchOptions& options) {
+void add_options(CLI::App& command, fetch::FetchOptions& options) {
   const std::string main = "What and where to", network = "Network", debian = "Debian";
   command.add_option("source", options.source, "one of those that --list shows")
       ->type_name("SOURCE")
@@ -133,7 +133,7 @@ void add_fetch(CLI::App& root) {
        "residual fetch iwslt14 --output data/iwslt14",
        "residual fetch opus100 --pair en-de --pair en-fr --output data/opus100",
        "# no network: a made-up language", "residual fetch generated --output data/en-art"});
-  auto options = std::make_shared<data::FetchOptions>();
+  auto options = std::make_shared<fetch::FetchOptions>();
   auto list = std::make_shared<bool>(false);
   add_options(*command, *options);
   command->add_flag("--list", *list, "print the known sources, their languages, sizes, licences")

@@ -6,13 +6,13 @@
 
 #include "cli/command.h"
 #include "cli/model_output.h"
-#include "model/fairseq_import.h"
+#include "interop/fairseq_import.h"
 
 namespace residual::cli {
 namespace {
 
 struct Options {
-  model::FairseqImport import;
+  interop::FairseqImport import;
   ModelOutput output;
   fs::path codes, sentencepiece;
 };
@@ -44,11 +44,11 @@ void run(Options o) {
   }
   import.segmentation.subwords = o.sentencepiece.empty() ? "bpe" : "sentencepiece";
   import.subword_model = o.sentencepiece.empty() ? o.codes : o.sentencepiece;
-  const auto made = model::import_fairseq(import, o.output.path);
+  const auto made = interop::import_fairseq(import, o.output.path);
   print_import(o.output.path, made);
 }
 
-void add_architecture_options(CLI::App& command, model::FairseqOptions& o) {
+void add_architecture_options(CLI::App& command, interop::FairseqOptions& o) {
   const std::string group = "What the tensors do not say";
   command
       .add_option("--scheme", o.scheme,

@@ -7,13 +7,13 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/model_output.h"
-#include "model/marian.h"
+#include "interop/marian.h"
 
 namespace residual::cli {
 namespace {
 
 struct Options {
-  model::MarianImport import;
+  interop::MarianImport import;
   ModelOutput output;
   std::vector<fs::path> vocabularies, pieces;  // one for both sides, or one each
 };
@@ -21,7 +21,7 @@ struct Options {
 // A directory of Hugging Face's brings what an archive of Marian's needs to be told.
 void check_usage(const Options& o) {
   require(fs::exists(o.import.weights), "{}: does not exist", o.import.weights.string());
-  const bool has_many = model::has_many_targets(o.import);
+  const bool has_many = interop::has_many_targets(o.import);
   if (has_many && !o.import.target_language.empty()) {
     throw CLI::ValidationError("--target-language: the tags name the languages, if several");
   }
@@ -53,7 +53,7 @@ void run(Options o) {
     import.source_pieces = o.pieces.front();
     import.target_pieces = o.pieces.back();
   }
-  const auto made = model::import_marian(import, o.output.path);
+  const auto made = interop::import_marian(import, o.output.path);
   print_import(o.output.path, made);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
-#include "train/artifact.h"
+#include "run/artifact.h"
 
 namespace residual::cli {
 namespace {
@@ -47,7 +47,7 @@ void print(const ordered_json& object, size_t indent) {
 void run(const Options& o) {
   ordered_json all = ordered_json::array();
   for (const auto& path : o.paths) {
-    all.push_back(train::describe(path));
+    all.push_back(run::describe(path));
     if (o.json) continue;
     if (all.size() > 1) fmt::print("\n");
     print(all.back(), 0);

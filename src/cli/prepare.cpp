@@ -14,9 +14,9 @@
 #include "cli/language.h"
 #include "cli/recipe.h"
 #include "data/recipe.h"
-#include "data/sources.h"
+#include "fetch/sources.h"
 #include "model/directory.h"
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::cli {
 namespace {
@@ -33,7 +33,7 @@ struct Options {
 data::Recipe resolve(const Options& options) {
   data::Recipe recipe;
   if (!options.recipe.empty()) {
-    read_recipe_file<train::TrainConfig>(options.recipe, recipe, "prepare", "train");
+    read_recipe_file<run::TrainConfig>(options.recipe, recipe, "prepare", "train");
   } else if (!options.train.empty()) {
     recipe.dev = recipe.test = {};
   }
@@ -83,7 +83,7 @@ std::optional<data::Like> like_model(const fs::path& path) {
 void require_text(const data::Recipe& recipe) {
   if (recipe.data.empty() || fs::exists(recipe.data)) return;
   const std::string name = fs::path(recipe.data).filename().string();
-  for (const data::Source& source : data::sources()) {
+  for (const fetch::Source& source : fetch::sources()) {
     const std::string known(source.name);
     if (name != known && !name.starts_with(known + "-")) continue;
     std::string command = "residual fetch " + known;

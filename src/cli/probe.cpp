@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::cli {
 namespace {
@@ -178,8 +178,8 @@ void add_probe(CLI::App& root, Run run) {
     if (!command->get_subcommands().empty()) return;
     if (options->output.empty()) throw CLI::RequiredError("--output");
     check_typed([&] {
-      train::TrainConfig any;
-      apply_settings<train::TrainConfig>(options->models.settings, any);
+      run::TrainConfig any;
+      apply_settings<run::TrainConfig>(options->models.settings, any);
     });
     run(*options);
   });

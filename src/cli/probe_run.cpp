@@ -9,17 +9,17 @@
 namespace residual::cli {
 namespace {
 
-std::set<probe::Format> formats_of(const ProbeCommand& command) {
-  static const std::map<std::string, probe::Format> kNames = {{"html", probe::Format::html},
-                                                              {"csv", probe::Format::csv},
-                                                              {"json", probe::Format::json},
-                                                              {"svg", probe::Format::svg}};
-  std::set<probe::Format> formats;
+std::set<report::Format> formats_of(const ProbeCommand& command) {
+  static const std::map<std::string, report::Format> kNames = {{"html", report::Format::html},
+                                                               {"csv", report::Format::csv},
+                                                               {"json", report::Format::json},
+                                                               {"svg", report::Format::svg}};
+  std::set<report::Format> formats;
   for (const auto& name : command.formats) formats.insert(kNames.at(name));
   return formats;
 }
 
-probe::Report make_report(const ProbeCommand& command) {
+report::Report make_report(const ProbeCommand& command) {
   switch (command.what) {
     case ProbeCommand::What::models:
       return probe::probe_models(command.models);
@@ -40,11 +40,11 @@ void run_probe(const ProbeCommand& command) {
   }
   require_writable(command.output);
   const auto formats = formats_of(command);
-  const probe::Report report = make_report(command);
-  probe::write_report(report, formats, command.output);
+  const report::Report report = make_report(command);
+  report::write_report(report, formats, command.output);
   log::info(
       "{} figures in {}", report.figures.size(),
-      (command.output / (formats.contains(probe::Format::html) ? "report.html" : "")).string());
+      (command.output / (formats.contains(report::Format::html) ? "report.html" : "")).string());
 }
 
 }  // namespace residual::cli

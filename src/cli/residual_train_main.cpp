@@ -15,12 +15,12 @@
 #include "cli/program.h"
 #include "cli/train.h"
 #include "probe/live.h"
+#include "run/place.h"
+#include "run/start.h"
 #include "text/sentence_piece.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
 #include "train/peers.h"
-#include "train/place.h"
-#include "train/start.h"
 #include "train/torch_version.h"
 #include "train/trainer.h"
 
@@ -28,12 +28,12 @@ namespace residual::cli {
 namespace {
 
 // Of a new run; and the missing GPU first, which no other setting mends.
-void check_settings(const train::TrainConfig& config) {
+void check_settings(const run::TrainConfig& config) {
   if (config.train.device.starts_with("cuda")) train::device_of(config.train.device);
-  train::check(config);
+  run::check(config);
 }
 
-void check_processes(const train::TrainConfig& config, int processes) {
+void check_processes(const run::TrainConfig& config, int processes) {
   if (processes == 1) return;
   require(config.train.device == "cpu",
           "train.device: several processes train on CPUs only, and this is {}",
@@ -43,17 +43,17 @@ void check_processes(const train::TrainConfig& config, int processes) {
           processes, config.train.workers);
 }
 
-train::RunDirectory start(const TrainCommand& command, int processes) {
-  const train::TrainConfig config = read_recipe(command);
+run::RunDirectory start(const TrainCommand& command, int processes) {
+  const run::TrainConfig config = read_recipe(command);
   check_settings(config);
-  const train::Corpora corpora(config);
-  const train::TrainConfig resolved = train::resolve(corpora.with_vocabularies(config), processes);
+  const run::Corpora corpora(config);
+  const run::TrainConfig resolved = run::resolve(corpora.with_vocabularies(config), processes);
   check_processes(resolved, processes);
-  if (!resolved.train.start_from.empty()) train::start_values(resolved, corpora);  // may refuse
-  return train::RunDirectory::create(output_of(command), resolved, command.force);
+  if (!resolved.train.start_from.empty()) run::start_values(resolved, corpora);  // may refuse
+  return run::RunDirectory::create(output_of(command), resolved, command.force);
 }
 
-void run_to_the_end(train::Trainer& trainer, const train::StopSignals& signals) {
+void run_to_the_end(train::Trainer& trainer, const run::StopSignals& signals) {
   if (trainer.run(signals) == train::End::interrupted) {
     throw CLI::RuntimeError(128 + trainer.signal());
   }
@@ -61,19 +61,18 @@ void run_to_the_end(train::Trainer& trainer, const train::StopSignals& signals) 
 
 // In a process that does not lead: the recipe is that of the one that does.
 void follow(const TrainCommand& command, const train::Peers& peers,
-            const train::StopSignals& signals) {
+            const run::StopSignals& signals) {
   std::string text;
   peers.spread(text);
-  train::TrainConfig config;
+  run::TrainConfig config;
   read_toml(text, "process 0's recipe", [&](ConfigVisitor& visit) { fields(visit, config); });
   if (!command.data.empty()) config.data.prepared = command.data;
   train::Trainer trainer(config, peers);
   run_to_the_end(trainer, signals);
 }
 
-void lead(const TrainCommand& command, const train::Peers& peers,
-          const train::StopSignals& signals) {
-  train::RunDirectory run = command.resume ? open_run(command) : start(command, peers.size());
+void lead(const TrainCommand& command, const train::Peers& peers, const run::StopSignals& signals) {
+  run::RunDirectory run = command.resume ? open_run(command) : start(command, peers.size());
   require_corpus(command, run.config());
   check_processes(run.config(), peers.size());
   std::string text = to_toml(run.config());
@@ -87,11 +86,11 @@ void lead(const TrainCommand& command, const train::Peers& peers,
 
 // What the others need not be kept waiting for.
 void check_before_meeting(const TrainCommand& command) {
-  const train::TrainConfig config =
+  const run::TrainConfig config =
       command.resume ? open_run(command).config() : read_recipe(command);
   if (!command.resume) check_settings(config);
   require_corpus(command, config);
-  const train::Corpora corpora(config);
+  const run::Corpora corpora(config);
 }
 
 // What must be the same in all processes for their numbers to fit together.
@@ -108,11 +107,11 @@ void run_train(const TrainCommand& command) {
   std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave before the run ends
   train::Peers peers;
   if (command.distributed) {
-    const train::Place place = train::place_from_environment();
+    const run::Place place = run::place_from_environment();
     if (place.rank == 0) check_before_meeting(command);
     peers = {place, kind_of_process()};
   }
-  const train::StopSignals signals;
+  const run::StopSignals signals;
   if (peers.leads()) {
     lead(command, peers, signals);
   } else {

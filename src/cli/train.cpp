@@ -15,39 +15,38 @@
 #include "cli/recipe.h"
 #include "data/recipe.h"
 #include "model/parameters.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
-#include "train/corpora.h"
-#include "train/memory.h"
-#include "train/place.h"
-#include "train/run_directory.h"
-#include "train/start.h"
+#include "run/checkpoint.h"
+#include "run/config.h"
+#include "run/corpora.h"
+#include "run/memory.h"
+#include "run/place.h"
+#include "run/run_directory.h"
+#include "run/start.h"
 
 namespace residual::cli {
 namespace {
 
 // Of a run that is resumed: whether it has a checkpoint to go on from, and of these corpora.
-bool goes_on(const fs::path& run, const train::TrainConfig& config, const train::Corpora& corpora) {
-  const auto checkpoint = train::CheckpointStore(run / train::kCheckpoints, config.model).newest();
+bool goes_on(const fs::path& run, const run::TrainConfig& config, const run::Corpora& corpora) {
+  const auto checkpoint = run::CheckpointStore(run / run::kCheckpoints, config.model).newest();
   if (!checkpoint) return false;
   corpora.require_those_of(checkpoint->state, run);
-  const std::string passed = train::passed_limit(config.train, checkpoint->state);
+  const std::string passed = run::passed_limit(config.train, checkpoint->state);
   if (!passed.empty()) log::warn("nothing to do: {}", passed);
   return true;
 }
 
 // What the run would be, found out without starting it.
 void print_check(const TrainCommand& command) {
-  const train::TrainConfig given =
-      command.resume ? open_run(command).config() : read_recipe(command);
+  const run::TrainConfig given = command.resume ? open_run(command).config() : read_recipe(command);
   require_corpus(command, given);
-  if (!command.resume) train::check(given);
-  const int processes = command.distributed ? train::place_from_environment().size : 1;
-  const train::Corpora corpora(given);
-  const train::TrainConfig config = train::resolve(corpora.with_vocabularies(given), processes);
+  if (!command.resume) run::check(given);
+  const int processes = command.distributed ? run::place_from_environment().size : 1;
+  const run::Corpora corpora(given);
+  const run::TrainConfig config = run::resolve(corpora.with_vocabularies(given), processes);
   if (config.validate.wants_bleu()) corpora.require_dev_text();
   const bool has_begun = command.resume && goes_on(output_of(command), config, corpora);
-  if (!has_begun && !config.train.start_from.empty()) train::start_values(config, corpora);
+  if (!has_begun && !config.train.start_from.empty()) run::start_values(config, corpora);
   data::Batcher batcher = corpora.batcher(config);
   const int64_t batches = batcher.batches_in_epoch(1);
   const int64_t updates =
@@ -57,19 +56,19 @@ void print_check(const TrainCommand& command) {
              count(model::parameter_count(config.model)));
   fmt::print("epoch:   {} batch{}, {} update{}\n", count(batches), batches == 1 ? "" : "es",
              count(updates), updates == 1 ? "" : "s");
-  fmt::print("memory:  {}\n", describe(train::estimate_memory(config, processes)));
+  fmt::print("memory:  {}\n", describe(run::estimate_memory(config, processes)));
   if (config.train.device != "cpu") {  // which only LibTorch could ask for
     fmt::print("device:  {}, not checked: training itself finds out whether it is there\n",
                config.train.device);
   }
-  const std::string doubt = train::doubt_about(config);
+  const std::string doubt = run::doubt_about(config);
   if (!has_begun && !doubt.empty()) log::warn("{}", doubt);
-  train::require_memory(config, train::available_memory(), processes);
+  run::require_memory(config, run::available_memory(), processes);
 }
 
 void check_usage(const TrainCommand& command) {
   const fs::path& recipe = command.recipe;
-  if (!recipe.empty() && fs::exists(recipe / train::kRunConfig)) {
+  if (!recipe.empty() && fs::exists(recipe / run::kRunConfig)) {
     throw CLI::ValidationError(
         fmt::format("{} is a run, not a recipe; go on with it by residual train --resume -o {}",
                     recipe.string(), shell_word(recipe.string())));
@@ -182,28 +181,28 @@ fs::path output_of(const TrainCommand& command) {
   return command.output.empty() ? fs::path("runs") / command.recipe.stem() : command.output;
 }
 
-train::RunDirectory open_run(const TrainCommand& command) {
+run::RunDirectory open_run(const TrainCommand& command) {
   const fs::path output = output_of(command);
   const bool changed =
       !command.recipe.empty() || !command.settings.empty() || !command.data.empty();
-  if (!changed || !fs::exists(output / train::kRunConfig)) {
-    return train::RunDirectory::resume(output, nullptr);
+  if (!changed || !fs::exists(output / run::kRunConfig)) {
+    return run::RunDirectory::resume(output, nullptr);
   }
-  const train::TrainConfig config = read_recipe(command);
-  return train::RunDirectory::resume(output, &config);
+  const run::TrainConfig config = read_recipe(command);
+  return run::RunDirectory::resume(output, &config);
 }
 
-train::TrainConfig read_recipe(const TrainCommand& command) {
-  train::TrainConfig config;
+run::TrainConfig read_recipe(const TrainCommand& command) {
+  run::TrainConfig config;
   const bool own = command.resume && command.recipe.empty();
-  const fs::path recipe = own ? command.output / train::kRunConfig : command.recipe;
+  const fs::path recipe = own ? command.output / run::kRunConfig : command.recipe;
   if (!recipe.empty()) read_recipe_file<data::Recipe>(recipe, config, "train", "prepare");
   if (!command.data.empty()) config.data.prepared = command.data;
-  check_typed([&] { apply_settings<train::TrainConfig>(command.settings, config); });
+  check_typed([&] { apply_settings<run::TrainConfig>(command.settings, config); });
   return config;
 }
 
-void require_corpus(const TrainCommand& command, const train::TrainConfig& config) {
+void require_corpus(const TrainCommand& command, const run::TrainConfig& config) {
   const fs::path prepared = config.data.prepared;
   const bool is_relative = !prepared.empty() && prepared.is_relative();
   require(!command.resume || !is_relative || fs::exists(prepared),

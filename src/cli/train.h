@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/files.h"
-#include "train/config.h"
-#include "train/run_directory.h"
+#include "run/config.h"
+#include "run/run_directory.h"
 
 namespace residual::cli {
 
@@ -28,14 +28,14 @@ fs::path output_of(const TrainCommand& command);
 
 // The recipe file, or that of the run to resume, then --data, then --set: each overrules what came
 // before.
-train::TrainConfig read_recipe(const TrainCommand& command);
+run::TrainConfig read_recipe(const TrainCommand& command);
 
 // The run of --resume, which takes its own recipe if none is given, and --set on top of it.
-train::RunDirectory open_run(const TrainCommand& command);
+run::RunDirectory open_run(const TrainCommand& command);
 
 // Of a run that is resumed: says how to give the corpus if its path was relative to a directory
 // that this is not.
-void require_corpus(const TrainCommand& command, const train::TrainConfig& config);
+void require_corpus(const TrainCommand& command, const run::TrainConfig& config);
 
 // The command's options; `run` is called for what needs LibTorch. --explain and --check do not.
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> run);

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "train/verify.h"
+#include "run/verify.h"
 
 namespace residual::cli {
 namespace {
@@ -19,7 +19,7 @@ void run(const std::vector<fs::path>& paths) {
   };
   for (const auto& path : paths) {
     try {
-      const auto result = train::verify(path);
+      const auto result = run::verify(path);
       for (const auto& line : result.checked) fmt::print("ok       {}\n", line);
       for (const auto& line : result.problems) report(line);
     } catch (const Error& error) {  // cannot be read at all; others may be

@@ -13,7 +13,7 @@
 #include "base/version.h"
 #include "doctor/check.h"
 #include "kernels/instruction_set.h"
-#include "train/memory.h"
+#include "run/memory.h"
 
 namespace residual::doctor {
 namespace {
@@ -57,7 +57,7 @@ Check check_cores() {
 Check check_memory() {
   const auto pages = static_cast<double>(::sysconf(_SC_PHYS_PAGES));
   const double machine = pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) / kGigabyte;
-  double free = static_cast<double>(train::available_memory()) / kGigabyte;
+  double free = static_cast<double>(run::available_memory()) / kGigabyte;
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     free = std::min(free, static_cast<double>(limit.rlim_cur) / kGigabyte);

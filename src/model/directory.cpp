@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "kernels/matrix.h"
-#include "model/fairseq.h"
 #include "model/parameters.h"
 #include "model/screen.h"
 #include "text/unicode.h"
@@ -256,9 +255,9 @@ void Directory::read_description() {
           "{}: is not a model in one file (it has no tensor {}{}); `residual export --to bundle` "
           "makes one, `residual average CHECKPOINT -o DIR` makes a model of a checkpoint",
           path_.string(), kBundledFile, kConfigFile);
-  require(is_bundle_ || contains(kConfigFile) || !has_fairseq_names(weights_),
-          "{}: was exported to fairseq (it has no {}, and fairseq's names); `residual "
-          "import-fairseq` makes a model of it again",
+  require(contains(kConfigFile),
+          "{}: has no {}, so it is not a model of ResiDual; `residual import-fairseq` makes one of "
+          "weights that have fairseq's names",
           path_.string(), kConfigFile);
   description_ = parse_description(read(kConfigFile), name);
 }

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "kernels/multi_head.h"
 #include "ops/function.h"
 #include "ops/mode.h"
+#include "training_kernels/multi_head.h"
 
 namespace residual::ops {
 namespace reference {

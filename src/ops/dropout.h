@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "kernels/dropout.h"
 #include "ops/segments.h"
 #include "ops/tensor.h"
+#include "training_kernels/dropout.h"
 
 // Dropout whose mask is a pure function of a key and an element's place (kernels/dropout.h), so
 // that it need not be stored, resume is exact, and fused and reference operators drop the same

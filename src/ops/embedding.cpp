@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "kernels/epilogue.h"
 #include "ops/function.h"
 #include "ops/mode.h"
+#include "training_kernels/epilogue.h"
 
 namespace residual::ops {
 namespace reference {

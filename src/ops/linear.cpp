@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "kernels/epilogue.h"
-#include "kernels/product.h"
 #include "ops/function.h"
 #include "ops/mode.h"
+#include "training_kernels/epilogue.h"
+#include "training_kernels/product.h"
 
 namespace residual::ops {
 namespace reference {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "kernels/cross_entropy.h"
-#include "kernels/epilogue.h"
-#include "kernels/product.h"
 #include "ops/function.h"
 #include "ops/mode.h"
+#include "training_kernels/cross_entropy.h"
+#include "training_kernels/epilogue.h"
+#include "training_kernels/product.h"
 
 namespace residual::ops {
 

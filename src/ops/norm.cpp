@@ -1,8 +1,8 @@
 #include "ops/norm.h"
 
-#include "kernels/add_norm.h"
 #include "ops/function.h"
 #include "ops/mode.h"
+#include "training_kernels/add_norm.h"
 
 namespace residual::ops {
 namespace reference {

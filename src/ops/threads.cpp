@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
 
-#include "kernels/product.h"
+#include "training_kernels/product.h"
 
 namespace residual::ops {
 namespace {

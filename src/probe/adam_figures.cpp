@@ -27,12 +27,12 @@ std::vector<double> frobenius_of(const std::vector<ConditionNumber>& numbers) {
   return out;
 }
 
-Figure adam_steps(const AdamOptions& o) {
-  Figure f{.id = "adam-steps",
-           .section = "Theorem 3.2: Adam",
-           .x_label = "step t",
-           .y_label = "condition number, Frobenius",
-           .log_y = true};
+report::Figure adam_steps(const AdamOptions& o) {
+  report::Figure f{.id = "adam-steps",
+                   .section = "Theorem 3.2: Adam",
+                   .x_label = "step t",
+                   .y_label = "condition number, Frobenius",
+                   .log_y = true};
   f.title = "Condition number over steps (figure 3, left)";
   const auto at_zero = simulate(o, 0, EpsilonPlace::textbook, DerivativeSign::corrected);
   f.note = fmt::format(
@@ -43,10 +43,10 @@ Figure adam_steps(const AdamOptions& o) {
   int colour = 0;
   for (const double sigma : kSigmas) {
     const std::string name = fmt::format("gradients of size {:g}", sigma);
-    f.series.push_back(counted(
+    f.series.push_back(report::counted(
         name, frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::corrected)),
         colour));
-    Series printed = counted(
+    report::Series printed = report::counted(
         name + ", as printed",
         frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::printed)), colour);
     printed.dashed = true;
@@ -56,12 +56,12 @@ Figure adam_steps(const AdamOptions& o) {
   return f;
 }
 
-Figure adam_sizes(const AdamOptions& o) {
-  Figure f{.id = "adam-sizes",
-           .section = "Theorem 3.2: Adam",
-           .x_label = "log10 of the gradients' size",
-           .y_label = "condition number, Frobenius",
-           .log_y = true};
+report::Figure adam_sizes(const AdamOptions& o) {
+  report::Figure f{.id = "adam-sizes",
+                   .section = "Theorem 3.2: Adam",
+                   .x_label = "log10 of the gradients' size",
+                   .y_label = "condition number, Frobenius",
+                   .log_y = true};
   f.title = "Condition number over the size of gradients (figure 3, right)";
   f.note =
       "It is large only while gradients are smaller than epsilon: what makes Adam sensitive is "
@@ -82,12 +82,12 @@ Figure adam_sizes(const AdamOptions& o) {
   return f;
 }
 
-Figure adam_norms(const AdamOptions& o) {
-  Figure f{.id = "adam-norms",
-           .section = "Theorem 3.2: Adam",
-           .x_label = "step t",
-           .y_label = "condition number",
-           .log_y = true};
+report::Figure adam_norms(const AdamOptions& o) {
+  report::Figure f{.id = "adam-norms",
+                   .section = "Theorem 3.2: Adam",
+                   .x_label = "step t",
+                   .y_label = "condition number",
+                   .log_y = true};
   f.title = "Which norm, at gradients of size 1e-7";
   f.note =
       "The definition is a supremum over directions and so the spectral norm, which does not grow "
@@ -95,17 +95,17 @@ Figure adam_norms(const AdamOptions& o) {
   const auto numbers = simulate(o, 1e-7, EpsilonPlace::textbook, DerivativeSign::corrected);
   std::vector<double> spectral;
   for (const auto& n : numbers) spectral.push_back(n.spectral);
-  f.series = {counted("Frobenius", frobenius_of(numbers), 0),
-              counted("spectral", std::move(spectral), 1)};
+  f.series = {report::counted("Frobenius", frobenius_of(numbers), 0),
+              report::counted("spectral", std::move(spectral), 1)};
   return f;
 }
 
-Figure adam_epsilons(const AdamOptions& o) {
-  Figure f{.id = "adam-epsilon",
-           .section = "Theorem 3.2: Adam",
-           .x_label = "step t",
-           .y_label = "condition number, Frobenius",
-           .log_y = true};
+report::Figure adam_epsilons(const AdamOptions& o) {
+  report::Figure f{.id = "adam-epsilon",
+                   .section = "Theorem 3.2: Adam",
+                   .x_label = "step t",
+                   .y_label = "condition number, Frobenius",
+                   .log_y = true};
   f.title = "Where epsilon stands, at gradients of size 0";
   f.note =
       "fairseq adds epsilon before the bias correction, which makes early steps better "
@@ -117,9 +117,9 @@ Figure adam_epsilons(const AdamOptions& o) {
     other.setting.epsilon = epsilon;
     for (const auto& [name, place] :
          {std::pair{"textbook", EpsilonPlace::textbook}, {"fairseq", EpsilonPlace::fairseq}}) {
-      f.series.push_back(counted(fmt::format("{}, epsilon {:g}", name, epsilon),
-                                 frobenius_of(simulate(other, 0, place, DerivativeSign::corrected)),
-                                 -1));
+      f.series.push_back(
+          report::counted(fmt::format("{}, epsilon {:g}", name, epsilon),
+                          frobenius_of(simulate(other, 0, place, DerivativeSign::corrected)), -1));
     }
     if (o.setting.epsilon == 1e-8) break;
   }
@@ -133,7 +133,7 @@ std::string setting_text(const AdamSetting& s) {
 
 }  // namespace
 
-Report probe_adam(const AdamOptions& o) {
+report::Report probe_adam(const AdamOptions& o) {
   return {.title = "The condition number of Adam's update",
           .facts = {{"setting", setting_text(o.setting)}, {"seed", std::to_string(o.seed)}},
           .figures = {adam_steps(o), adam_sizes(o), adam_norms(o), adam_epsilons(o)}};

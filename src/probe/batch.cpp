@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "probe/subject.h"
+#include "run/corpora.h"
 #include "text/lines.h"
-#include "train/corpora.h"
 #include "train/learner.h"
 
 namespace residual::probe {
@@ -148,18 +148,18 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
   return pair_up(std::move(source), std::move(target));
 }
 
-data::Batch corpus_pairs(const train::TrainConfig& config, const ModelOptions& options) {
-  train::TrainConfig limited = config;
+data::Batch corpus_pairs(const run::TrainConfig& config, const ModelOptions& options) {
+  run::TrainConfig limited = config;
   limited.batch.max_tokens = options.tokens;
   limited.batch.pass_tokens = 0;  // one pass takes them all
-  const train::Corpora corpora(limited);
+  const run::Corpora corpora(limited);
   const auto dev = corpora.dev_batches(limited);
   require(!dev.empty(), "{}: has no dev corpus to probe on", config.data.prepared);
   return dev.front();
 }
 
 std::pair<data::Batch, std::string> pairs_for(const Subject& subject, const ModelOptions& options) {
-  const train::TrainConfig& config = subject.config;
+  const run::TrainConfig& config = subject.config;
   if (!options.text.empty()) return {text_pairs(subject, options), options.text.string()};
   if (!config.data.prepared.empty() && fs::exists(config.data.prepared)) {
     return {corpus_pairs(config, options), config.data.prepared + " (dev)"};

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kBlock = "block k";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-Series predicted(Series series, size_t colour) {
+report::Series predicted(report::Series series, size_t colour) {
   series.dashed = true;
   series.colour = static_cast<int>(colour);
   return series;
@@ -37,14 +37,14 @@ struct SideStacks {
   Side side;
   std::vector<std::pair<std::string, const StackMeasurement*>> stacks;
 
-  Figure figure(const std::string& id) const {
+  report::Figure figure(const std::string& id) const {
     return {
         .id = std::string(name_of(side)) + "-" + id, .section = title_of(side), .x_label = kBlock};
   }
 };
 
-Figure gradient_figure(const SideStacks& side) {
-  Figure f = side.figure("gradients");
+report::Figure gradient_figure(const SideStacks& side) {
+  report::Figure f = side.figure("gradients");
   f.title = "Gradient of each block's parameters";
   f.y_label = "Frobenius norm";
   f.log_y = true;
@@ -53,38 +53,38 @@ Figure gradient_figure(const SideStacks& side) {
       "that "
       "vanishes on its way down.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(counted(label, stack->gradients.total.parameters));
+    f.series.push_back(report::counted(label, stack->gradients.total.parameters));
   }
   return f;
 }
 
-Figure reaching_figure(const SideStacks& side) {
-  Figure f = side.figure("reaching");
+report::Figure reaching_figure(const SideStacks& side) {
+  report::Figure f = side.figure("reaching");
   f.title = "Gradient that reaches each block's output";
   f.y_label = "Frobenius norm";
   f.log_y = true;
   f.note = "|dL/df|: before it becomes the gradient of parameters.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(counted(label, stack->gradients.total.outputs));
+    f.series.push_back(report::counted(label, stack->gradients.total.outputs));
   }
   return f;
 }
 
-void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
+void add_split_figures(const SideStacks& side, std::vector<report::Figure>& figures) {
   for (const auto& [label, stack] : side.stacks) {
     const auto& gradients = stack->gradients;
     if (!gradients.split) continue;
     const auto& [post, dual, direct] = *gradients.split;
-    Figure f = side.figure("split-" + file_name(label));
+    report::Figure f = side.figure("split-" + file_name(label));
     f.title = label + ": the two parts of a block's gradient";
     f.y_label = "Frobenius norm, parameters";
     f.log_y = true;
     f.note =
         "Equation 4, each part by differentiating with the other cut at the stack's output. They "
         "add up as vectors, not as norms.";
-    f.series = {counted("whole", gradients.total.parameters),
-                counted("through the Post-LN stream", post.parameters),
-                counted("through the dual stream", dual.parameters)};
+    f.series = {report::counted("whole", gradients.total.parameters),
+                report::counted("through the Post-LN stream", post.parameters),
+                report::counted("through the dual stream", dual.parameters)};
     figures.push_back(f);
 
     f.id = side.figure("split-reaching-" + file_name(label)).id;
@@ -95,10 +95,11 @@ void add_split_figures(const SideStacks& side, std::vector<Figure>& figures) {
         "and a floor unless what comes through the blocks above points the other way.";
     const size_t blocks = gradients.total.outputs.size();
     f.series = {
-        counted("whole", gradients.total.outputs),
-        counted("through the Post-LN stream", post.outputs),
-        counted("through the dual stream", dual.outputs),
-        predicted(counted("of the dual, directly", std::vector<double>(blocks, direct)), 2)};
+        report::counted("whole", gradients.total.outputs),
+        report::counted("through the Post-LN stream", post.outputs),
+        report::counted("through the dual stream", dual.outputs),
+        predicted(report::counted("of the dual, directly", std::vector<double>(blocks, direct)),
+                  2)};
     figures.push_back(std::move(f));
   }
 }
@@ -112,8 +113,8 @@ std::vector<double> expected_changes(const StackMeasurement& stack) {
   return expected;
 }
 
-Figure change_figure(const SideStacks& side) {
-  Figure f = side.figure("change");
+report::Figure change_figure(const SideStacks& side) {
+  report::Figure f = side.figure("change");
   f.title = "Change between neighbouring inputs, normalised";
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note =
@@ -123,33 +124,34 @@ Figure change_figure(const SideStacks& side) {
       "block sees more than that sum.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
-    Series measured = counted(label, stack->representation.normalised_change);
+    report::Series measured = report::counted(label, stack->representation.normalised_change);
     measured.colour = static_cast<int>(i);
     f.series.push_back(std::move(measured));
-    f.series.push_back(predicted(counted(label + ", expected", expected_changes(*stack)), i));
+    f.series.push_back(
+        predicted(report::counted(label + ", expected", expected_changes(*stack)), i));
   }
   return f;
 }
 
-Figure seen_change_figure(const SideStacks& side) {
-  Figure f = side.figure("change-as-seen");
+report::Figure seen_change_figure(const SideStacks& side) {
+  report::Figure f = side.figure("change-as-seen");
   f.title = "Change between neighbouring inputs, as seen";
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note = "As the blocks see their inputs: with the gains of norms, or without any norm.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(counted(label, stack->representation.change));
+    f.series.push_back(report::counted(label, stack->representation.change));
   }
   return f;
 }
 
-Figure dropped_figure(const SideStacks& side) {
-  Figure f = side.figure("dropped");
+report::Figure dropped_figure(const SideStacks& side) {
+  report::Figure f = side.figure("dropped");
   f.title = "Change of the output without the last layers";
   f.x_label = "layers dropped";
   f.y_label = "mean |y - y'|";
   f.note = "Corollaries 3.5 and 3.7. The last point is the bare embedding.";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(counted(label, stack->output_changes));
+    f.series.push_back(report::counted(label, stack->output_changes));
   }
   return f;
 }
@@ -161,8 +163,8 @@ std::vector<double> shares_in(const Shares& all, size_t sum) {
   return shares;
 }
 
-Figure share_figure(const SideStacks& side) {
-  Figure f = side.figure("shares");
+report::Figure share_figure(const SideStacks& side) {
+  report::Figure f = side.figure("shares");
   f.title = "Share of a block in its residual sum";
   f.y_label = "Var[f] / Var[x + f]";
   f.note =
@@ -173,8 +175,8 @@ Figure share_figure(const SideStacks& side) {
     size_t sums = 0;
     for (const auto& block : stack->shares) sums = std::max(sums, block.size());
     for (size_t sum = 0; sum < sums; ++sum) {
-      Series series =
-          counted(sum == 0 ? label : label + ", dual stream", shares_in(stack->shares, sum));
+      report::Series series = report::counted(sum == 0 ? label : label + ", dual stream",
+                                              shares_in(stack->shares, sum));
       series.colour = static_cast<int>(sum == 0 ? i : side.stacks.size());
       f.series.push_back(std::move(series));
     }
@@ -182,19 +184,19 @@ Figure share_figure(const SideStacks& side) {
   return f;
 }
 
-Figure cosine_figure(const SideStacks& side) {
-  Figure f = side.figure("cosine");
+report::Figure cosine_figure(const SideStacks& side) {
+  report::Figure f = side.figure("cosine");
   f.title = "Similarity of neighbouring inputs";
   f.y_label = "cosine of x(k) and x(k+1)";
   for (const auto& [label, stack] : side.stacks) {
-    f.series.push_back(counted(label, stack->representation.cosine));
+    f.series.push_back(report::counted(label, stack->representation.cosine));
   }
   return f;
 }
 
-void add_similarity_figures(const SideStacks& side, std::vector<Figure>& figures) {
+void add_similarity_figures(const SideStacks& side, std::vector<report::Figure>& figures) {
   for (const auto& [label, stack] : side.stacks) {
-    Figure f = side.figure("similarity-" + file_name(label));
+    report::Figure f = side.figure("similarity-" + file_name(label));
     f.title = label + ": similarity of all blocks' inputs";
     f.y_label = "cosine of the inputs of two blocks, from 0 (clear) to 1 (full colour)";
     f.matrix = stack->representation.similarity;
@@ -236,7 +238,7 @@ std::vector<const AttentionEntropy*> blocks_of(const MeasuredModel& model,
   return found;
 }
 
-Figure entropy_figure(const std::string& id, const std::string& title) {
+report::Figure entropy_figure(const std::string& id, const std::string& title) {
   return {.id = id,
           .section = "Attention",
           .title = title,
@@ -245,25 +247,25 @@ Figure entropy_figure(const std::string& id, const std::string& title) {
 }
 
 void add_entropy_figures(const std::vector<MeasuredModel>& models, const AttentionKind& kind,
-                         std::vector<Figure>& figures) {
-  Figure all =
+                         std::vector<report::Figure>& figures) {
+  report::Figure all =
       entropy_figure(std::string("entropy-") + kind.id, std::string("Entropy of ") + kind.title);
   all.note =
       "Mean over heads and queries, as a share of the entropy of looking everywhere equally.";
-  std::vector<Figure> by_head;
+  std::vector<report::Figure> by_head;
   for (const auto& model : models) {
     const auto blocks = blocks_of(model, kind);
     if (blocks.empty()) continue;
     std::vector<double> means;
     for (const auto* block : blocks) means.push_back(mean(block->relative));
-    all.series.push_back(counted(model.label, std::move(means)));
-    Figure heads = entropy_figure(all.id + "-" + file_name(model.label),
-                                  model.label + ": " + kind.title + " by head");
+    all.series.push_back(report::counted(model.label, std::move(means)));
+    report::Figure heads = entropy_figure(all.id + "-" + file_name(model.label),
+                                          model.label + ": " + kind.title + " by head");
     heads.section = "Attention by head";
     for (size_t h = 0; h < blocks[0]->relative.size(); ++h) {
       std::vector<double> values;
       for (const auto* block : blocks) values.push_back(block->relative[h]);
-      heads.series.push_back(counted("head " + std::to_string(h + 1), std::move(values)));
+      heads.series.push_back(report::counted("head " + std::to_string(h + 1), std::move(values)));
     }
     by_head.push_back(std::move(heads));
   }
@@ -274,8 +276,8 @@ void add_entropy_figures(const std::vector<MeasuredModel>& models, const Attenti
 
 }  // namespace
 
-std::vector<Figure> model_figures(const std::vector<MeasuredModel>& models) {
-  std::vector<Figure> figures;
+std::vector<report::Figure> model_figures(const std::vector<MeasuredModel>& models) {
+  std::vector<report::Figure> figures;
   for (const Side which : {Side::encoder, Side::decoder}) {
     const SideStacks side = stacks_of(models, which);
     if (side.stacks.empty()) continue;
@@ -289,10 +291,10 @@ std::vector<Figure> model_figures(const std::vector<MeasuredModel>& models) {
     figures.push_back(cosine_figure(side));
     add_similarity_figures(side, figures);
   }
-  std::vector<Figure> attention;
+  std::vector<report::Figure> attention;
   for (const auto& kind : kKinds) add_entropy_figures(models, kind, attention);
   std::ranges::stable_partition(attention,
-                                [](const Figure& f) { return f.section == "Attention"; });
+                                [](const report::Figure& f) { return f.section == "Attention"; });
   std::ranges::move(attention, std::back_inserter(figures));
   return figures;
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "probe/measure.h"
-#include "probe/report.h"
+#include "report/report.h"
 
 namespace residual::probe {
 
@@ -15,6 +15,6 @@ struct MeasuredModel {
 
 // The figures of one or more models side by side, encoder first. Blocks and layers count from 1,
 // as in the paper.
-std::vector<Figure> model_figures(const std::vector<MeasuredModel>& models);
+std::vector<report::Figure> model_figures(const std::vector<MeasuredModel>& models);
 
 }  // namespace residual::probe

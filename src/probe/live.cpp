@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "probe/gradients.h"
 #include "probe/representation.h"
-#include "train/corpora.h"
+#include "run/corpora.h"
+#include "run/run_log.h"
 #include "train/learner.h"
-#include "train/run_log.h"
 #include "train/shards.h"
 
 namespace residual::probe {
@@ -33,8 +33,8 @@ Thirds thirds(const std::vector<double>& values) {
 }
 
 // Some sentences of the dev corpora, or of the first batch if there are none.
-nn::Batch live_batch(const train::TrainConfig& config) {
-  const train::Corpora corpora(config);
+nn::Batch live_batch(const run::TrainConfig& config) {
+  const run::Corpora corpora(config);
   const auto dev = corpora.dev_batches(config);
   const data::Batch all = dev.empty() ? corpora.batcher(config).next() : dev.front();
   const int64_t limit =
@@ -68,7 +68,7 @@ bool collapses(const LiveStack& stack) {
   return !stack.changes.empty() && thirds(stack.changes).high < kCollapsed;
 }
 
-LiveProbe::LiveProbe(const train::TrainConfig& config, int64_t every)
+LiveProbe::LiveProbe(const run::TrainConfig& config, int64_t every)
     : every_(every), batch_(live_batch(config)) {
   require(every > 0, "--probe: every must be at least 1, is {}", every);
 }
@@ -88,7 +88,7 @@ std::vector<LiveStack> LiveProbe::measure(const train::Learner& learner) const {
 
 std::string LiveProbe::option() const { return fmt::format("--probe every={}", every_); }
 
-void LiveProbe::updated(int64_t update, const train::Learner& learner, train::RunLog& log) {
+void LiveProbe::updated(int64_t update, const train::Learner& learner, run::RunLog& log) {
   if (update % every_ != 0) return;
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   std::vector<std::string> troubles;

@@ -5,7 +5,7 @@
 
 #include "nn/batch.h"
 #include "probe/trace.h"
-#include "train/config.h"
+#include "run/config.h"
 #include "train/observer.h"
 
 namespace residual::probe {
@@ -36,10 +36,10 @@ class LiveProbe final : public train::Observer {
   static constexpr int64_t kLiveTokens = 128;
 
   // Probes on the first sentences of the dev corpus, or of the training batches without one.
-  LiveProbe(const train::TrainConfig& config, int64_t every);
+  LiveProbe(const run::TrainConfig& config, int64_t every);
 
   std::string option() const override;
-  void updated(int64_t update, const train::Learner& learner, train::RunLog& log) override;
+  void updated(int64_t update, const train::Learner& learner, run::RunLog& log) override;
 
  private:
   std::vector<LiveStack> measure(const train::Learner& learner) const;

@@ -12,8 +12,8 @@
 #include "model/parameters.h"
 #include "probe/figures.h"
 #include "probe/subject.h"
+#include "run/memory.h"
 #include "train/learner.h"
-#include "train/memory.h"
 
 namespace residual::probe {
 namespace {
@@ -47,25 +47,25 @@ int64_t models_at_once(const std::vector<Subject>& subjects,
                        const std::vector<ProbeBatch>& batches) {
   int64_t most = 1;
   for (size_t i = 0; i < subjects.size(); ++i) {
-    train::TrainConfig config = subjects[i].config;
+    run::TrainConfig config = subjects[i].config;
     config.train.workers = 1;
     config.batch.max_tokens = token_count(batches[i].batch);
     config.batch.pass_tokens = 0;
-    const auto need = train::estimate_memory(config);
+    const auto need = run::estimate_memory(config);
     // What every block saw and gave, with its gradient, is kept besides: about as much again.
     most = std::max(most, need.parameters + need.gradients + 2 * need.activations);
   }
-  const int64_t available = train::available_memory();
+  const int64_t available = run::available_memory();
   if (available < 0) return static_cast<int64_t>(subjects.size());
   require(most <= available,
           "the largest model needs about {}, {} are free; take fewer layers or tokens",
-          train::format_memory(most), train::format_memory(available));
+          run::format_memory(most), run::format_memory(available));
   return available / most;
 }
 
 }  // namespace
 
-Report probe_models(const ModelOptions& options) {
+report::Report probe_models(const ModelOptions& options) {
   const auto subjects = open_subjects(options);
   std::vector<ProbeBatch> batches;
   for (const auto& subject : subjects) batches.push_back(make_batch(subject, options));
@@ -85,7 +85,7 @@ Report probe_models(const ModelOptions& options) {
   });
   progress.finish();
 
-  Report report{.title = "Gradients and representations, block by block"};
+  report::Report report{.title = "Gradients and representations, block by block"};
   const bool is_one_batch = std::ranges::all_of(
       batches, [&](const ProbeBatch& b) { return b.origin == batches[0].origin; });
   for (size_t i = 0; i < subjects.size(); ++i) {

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "probe/adam_condition.h"
-#include "probe/report.h"
+#include "report/report.h"
 
 // What `residual probe` does, in calls.
 namespace residual::probe {
@@ -31,21 +31,21 @@ struct ModelOptions {
 };
 
 // Fails before anything long if a subject, a scheme or the text will not do.
-Report probe_models(const ModelOptions& options);
+report::Report probe_models(const ModelOptions& options);
 
 struct TheoryOptions {
   int blocks = 36;
   int width = 128;
   int64_t seed = 1;
 };
-Report probe_theory(const TheoryOptions& options);
+report::Report probe_theory(const TheoryOptions& options);
 
 struct AdamOptions {
   AdamSetting setting;  // but for its forms, of which all are shown
   int64_t steps = 20;
   int64_t seed = 1;
 };
-Report probe_adam(const AdamOptions& options);
+report::Report probe_adam(const AdamOptions& options);
 // Figure 3's numbers as a table for people.
 std::string adam_table(const AdamOptions& options);
 

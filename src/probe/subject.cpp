@@ -6,13 +6,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "model/parameters.h"
+#include "run/artifact.h"
+#include "run/checkpoint.h"
+#include "run/corpora.h"
+#include "run/run_directory.h"
+#include "run/start.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
-#include "train/artifact.h"
-#include "train/checkpoint.h"
-#include "train/corpora.h"
-#include "train/run_directory.h"
-#include "train/start.h"
 
 namespace residual::probe {
 namespace {
@@ -20,8 +20,8 @@ namespace {
 constexpr int64_t kRandomSymbols = 10'000;  // of a model that no corpus gives a vocabulary
 
 // Appendix G.2, table 9.
-train::TrainConfig iwslt_sized() {
-  train::TrainConfig config;
+run::TrainConfig iwslt_sized() {
+  run::TrainConfig config;
   config.model.width = 256;
   config.model.inner = 1024;
   config.model.heads = 4;
@@ -51,7 +51,7 @@ void load_model(const fs::path& path, nn::Parameters& parameters) {
 }
 
 void load_checkpoint(const fs::path& path, nn::Parameters& parameters) {
-  const auto checkpoint = train::read_checkpoint(path, parameters.config());
+  const auto checkpoint = run::read_checkpoint(path, parameters.config());
   std::span<const float> rest = checkpoint.model_values();
   for (size_t i = 0; i < parameters.list().size(); ++i) {
     const auto size = static_cast<size_t>(parameters.list()[i].size());
@@ -60,11 +60,11 @@ void load_checkpoint(const fs::path& path, nn::Parameters& parameters) {
   }
 }
 
-train::TrainConfig read_run(const fs::path& directory) {
-  const fs::path file = directory / train::kRunConfig;
+run::TrainConfig read_run(const fs::path& directory) {
+  const fs::path file = directory / run::kRunConfig;
   require(fs::exists(file), "{}: the run that this belongs to has no {}", directory.string(),
-          train::kRunConfig);
-  train::TrainConfig config;
+          run::kRunConfig);
+  run::TrainConfig config;
   read_config(file, config);
   return config;
 }
@@ -110,7 +110,7 @@ Subject checkpoint_subject(const fs::path& path) {
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   Subject subject{.label = stem_of(run) + ":" + path.stem().string()};
   subject.config = read_run(run);
-  subject.origin = fmt::format("after update {}", train::verify_checkpoint(path).update);
+  subject.origin = fmt::format("after update {}", run::verify_checkpoint(path).update);
   subject.load = [path](nn::Parameters& parameters) { load_checkpoint(path, parameters); };
   return subject;
 }
@@ -121,19 +121,19 @@ Subject open_subject(const fs::path& path, bool at_initialisation) {
     read_layered_config(path, subject.config);
     return subject;
   }
-  switch (train::artifact_at(path)) {
-    case train::Artifact::model:
-    case train::Artifact::bundle:
+  switch (run::artifact_at(path)) {
+    case run::Artifact::model:
+    case run::Artifact::bundle:
       return model_subject(path, at_initialisation);
-    case train::Artifact::run:
+    case run::Artifact::run:
       return run_subject(path, at_initialisation);
-    case train::Artifact::checkpoint:
+    case run::Artifact::checkpoint:
       require(!at_initialisation, "{}: a checkpoint is not at initialisation; give its run",
               path.string());
       return checkpoint_subject(path);
     default:
       fail("{}: is a {}; give a model, a run, a checkpoint or a recipe (.toml)", path.string(),
-           train::name_of(train::artifact_at(path)));
+           run::name_of(run::artifact_at(path)));
   }
 }
 
@@ -147,11 +147,11 @@ void require_changeable(const Subject& subject, const ModelOptions& options) {
 
 // `scheme`: one of those asked for; empty: the configured one.
 void change_model(Subject& subject, const ModelOptions& options, const std::string& scheme) {
-  train::TrainConfig& config = subject.config;
+  run::TrainConfig& config = subject.config;
   schemes::Options& residual = config.model.residual;
   if (!scheme.empty()) residual = parse_scheme(scheme, residual);
   const schemes::Options chosen = residual;
-  apply_settings<train::TrainConfig>(options.settings, config);
+  apply_settings<run::TrainConfig>(options.settings, config);
   require(scheme.empty() || (residual.name == chosen.name && residual.variant == chosen.variant),
           "--set model.residual.name, model.residual.variant: --compare and --scheme say them "
           "already, as NAME or NAME:VARIANT");
@@ -161,17 +161,17 @@ void change_model(Subject& subject, const ModelOptions& options, const std::stri
 
 // First values that are another model's.
 void start(Subject& subject) {
-  train::TrainConfig& config = subject.config;
+  run::TrainConfig& config = subject.config;
   const std::string from = config.train.start_from;
   if (subject.load || from.empty()) return;
   constexpr const char* remedy = "--set train.start_from= draws first values instead";
   require(fs::exists(from), "{}: starts from {}, which is not here; {}", subject.label, from,
           remedy);
   Subject model = model_subject(from, /*at_initialisation=*/false);
-  train::TrainConfig there = config;
+  run::TrainConfig there = config;
   there.model = model.config.model;
   there.model.max_positions = config.model.max_positions;  // which is no parameter's shape
-  for (const auto& d : train::differences(train::resolve(there), config)) {
+  for (const auto& d : run::differences(run::resolve(there), config)) {
     fail("{}: starts from {}: {} is {} there, {} here; {}", subject.label, from, d.key, d.before,
          d.now, remedy);
   }
@@ -186,7 +186,7 @@ void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
   for (const auto file :
        {&model::Description::source_vocabulary, &model::Description::target_vocabulary}) {
     const std::string &own = subject.text.description.*file, &other = corpus.description.*file;
-    require(train::have_same_symbols(subject.text.vocabulary(own), corpus.vocabulary(other)),
+    require(run::have_same_symbols(subject.text.vocabulary(own), corpus.vocabulary(other)),
             "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
             subject.label, own, other, corpus.place.string());
   }
@@ -194,12 +194,12 @@ void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
 
 // The vocabularies' sizes, and where text is segmented.
 void find_text(Subject& subject, const ModelOptions& options) {
-  train::TrainConfig& config = subject.config;
+  run::TrainConfig& config = subject.config;
   if (!options.data.empty()) config.data.prepared = options.data;
   const bool prepared = !config.data.prepared.empty() && fs::exists(config.data.prepared);
   require(prepared || options.data.empty(), "{}: no such directory", options.data.string());
   if (prepared) {
-    const train::Corpora corpora(config);
+    const run::Corpora corpora(config);
     config = corpora.with_vocabularies(config);
     TextFiles text{
         corpora.directory(), corpora.description(config),

@@ -7,7 +7,7 @@
 #include "model/directory.h"
 #include "nn/transformer.h"
 #include "probe/probe.h"
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::probe {
 
@@ -24,7 +24,7 @@ struct TextFiles {
 struct Subject {
   std::string label;   // in legends
   std::string origin;  // "at initialisation, seed 1"
-  train::TrainConfig config;
+  run::TrainConfig config;
   bool initial = false;  // schemes may still set what depends on data
   std::function<void(nn::Parameters&)> load;
   TextFiles text;

@@ -16,8 +16,8 @@ constexpr const char* kSimulated = "assumptions simulated";
 
 // f(k) for k = first ... last.
 template <class F>
-Series curve(std::string name, int first, int last, const F& f, int colour) {
-  Series s{.name = std::move(name), .dashed = true, .colour = colour};
+report::Series curve(std::string name, int first, int last, const F& f, int colour) {
+  report::Series s{.name = std::move(name), .dashed = true, .colour = colour};
   for (int k = first; k <= last; ++k) {
     s.x.push_back(k);
     s.y.push_back(f(k));
@@ -26,19 +26,19 @@ Series curve(std::string name, int first, int last, const F& f, int colour) {
 }
 
 // Relative to block 1: the theorem gives growth, not size.
-Series relative(Series s) {
+report::Series relative(report::Series s) {
   const double first = s.y.front();
   for (double& y : s.y) y /= first;
   return s;
 }
 
-Figure theorem_31(LinearModel model, const TheoryOptions& o) {
+report::Figure theorem_31(LinearModel model, const TheoryOptions& o) {
   const int n = o.blocks;
-  Figure f{.section = "Theorem 3.1: gradients",
-           .x_label = "block k",
-           .y_label = "gradient norm, relative to block 1",
-           .log_y = true};
-  const Series simulation = relative(counted(
+  report::Figure f{.section = "Theorem 3.1: gradients",
+                   .x_label = "block k",
+                   .y_label = "gradient norm, relative to block 1",
+                   .log_y = true};
+  const report::Series simulation = relative(report::counted(
       kSimulated,
       simulate_linear_gradients(model, n, o.width, kTrials, static_cast<uint64_t>(o.seed)), 0));
   switch (model) {
@@ -89,29 +89,29 @@ Figure theorem_31(LinearModel model, const TheoryOptions& o) {
   return f;
 }
 
-Figure theorem_33(const TheoryOptions& o) {
+report::Figure theorem_33(const TheoryOptions& o) {
   const auto stack =
       simulate_gaussian_stack("pre-ln", o.blocks, o.width, 1, static_cast<uint64_t>(o.seed));
-  Figure f{.id = "theorem-3-3",
-           .section = "Theorems 3.3 to 3.7: representations",
-           .title = "Pre-LN: change between blocks (3.3, 3.4)",
-           .x_label = "block k",
-           .y_label = "E|x(k+1) - x(k)|"};
+  report::Figure f{.id = "theorem-3-3",
+                   .section = "Theorems 3.3 to 3.7: representations",
+                   .title = "Pre-LN: change between blocks (3.3, 3.4)",
+                   .x_label = "block k",
+                   .y_label = "E|x(k+1) - x(k)|"};
   f.note =
       "Holds exactly for Gaussian, independent branches. The theorem leaves the embedding out of "
       "the sum and so is undefined at k = 1; with it, block k has the theorem's k + 1.";
-  f.series = {counted("simulated", stack.change, 0),
+  f.series = {report::counted("simulated", stack.change, 0),
               curve(
                   "theorem 3.3", 1, o.blocks - 1, [](int k) { return pre_ln_change(k + 1); }, 1)};
   return f;
 }
 
-Figure theorem_36(const TheoryOptions& o) {
-  Figure f{.id = "theorem-3-6",
-           .section = "Theorems 3.3 to 3.7: representations",
-           .title = "Post-LN and ResiDual: change between blocks (3.6)",
-           .x_label = "block k",
-           .y_label = "E|x(k+1) - x(k)|"};
+report::Figure theorem_36(const TheoryOptions& o) {
+  report::Figure f{.id = "theorem-3-6",
+                   .section = "Theorems 3.3 to 3.7: representations",
+                   .title = "Post-LN and ResiDual: change between blocks (3.6)",
+                   .x_label = "block k",
+                   .y_label = "E|x(k+1) - x(k)|"};
   f.note =
       "Holds exactly, for every variance of the branches: 1 as in the theorems' pictures, 0.32 and "
       "1/18 as feed-forward blocks of width 4d have at Xavier's and PyTorch's initialisation.";
@@ -119,7 +119,7 @@ Figure theorem_36(const TheoryOptions& o) {
   for (const auto& [name, variance] : {std::pair{"1", 1.0}, {"0.32", 0.32}, {"1/18", 1.0 / 18}}) {
     const auto stack = simulate_gaussian_stack("resi-dual", o.blocks, o.width, variance,
                                                static_cast<uint64_t>(o.seed));
-    f.series.push_back(counted(fmt::format("variance {}", name), stack.change, colour));
+    f.series.push_back(report::counted(fmt::format("variance {}", name), stack.change, colour));
     f.series.push_back(curve(
         fmt::format("theorem, {}", name), 1, o.blocks - 1,
         [v = variance](int) { return post_ln_change(v); }, colour));
@@ -128,12 +128,12 @@ Figure theorem_36(const TheoryOptions& o) {
   return f;
 }
 
-Figure corollaries(const TheoryOptions& o) {
-  Figure f{.id = "corollaries-3-5-3-7",
-           .section = "Theorems 3.3 to 3.7: representations",
-           .title = "Change of the output by one more block (3.5, 3.7)",
-           .x_label = "blocks N",
-           .y_label = "E|y(N) - y(N-1)|"};
+report::Figure corollaries(const TheoryOptions& o) {
+  report::Figure f{.id = "corollaries-3-5-3-7",
+                   .section = "Theorems 3.3 to 3.7: representations",
+                   .title = "Change of the output by one more block (3.5, 3.7)",
+                   .x_label = "blocks N",
+                   .y_label = "E|y(N) - y(N-1)|"};
   f.note =
       "Both hold. Corollary 3.7 says Pre-LN and means ResiDual. Its proof adds the variances of "
       "two "
@@ -141,11 +141,11 @@ Figure corollaries(const TheoryOptions& o) {
       "room.";
   int colour = 0;
   for (const char* scheme : {"pre-ln", "post-ln", "resi-dual"}) {
-    f.series.push_back(
-        counted(scheme,
-                simulate_gaussian_stack(scheme, o.blocks, o.width, 1, static_cast<uint64_t>(o.seed))
-                    .output_change,
-                colour++));
+    f.series.push_back(report::counted(
+        scheme,
+        simulate_gaussian_stack(scheme, o.blocks, o.width, 1, static_cast<uint64_t>(o.seed))
+            .output_change,
+        colour++));
   }
   f.series.push_back(curve(
       "corollary 3.5, Pre-LN", 1, o.blocks, [](int n) { return pre_ln_change(n + 1); }, 0));
@@ -156,19 +156,19 @@ Figure corollaries(const TheoryOptions& o) {
 
 }  // namespace
 
-Report probe_theory(const TheoryOptions& o) {
-  Report report{.title = "The theorems of ResiDual, simulated",
-                .facts = {{"blocks", std::to_string(o.blocks)},
-                          {"width", std::to_string(o.width)},
-                          {"seed", std::to_string(o.seed)}},
-                .figures = {}};
+report::Report probe_theory(const TheoryOptions& o) {
+  report::Report report{.title = "The theorems of ResiDual, simulated",
+                        .facts = {{"blocks", std::to_string(o.blocks)},
+                                  {"width", std::to_string(o.width)},
+                                  {"seed", std::to_string(o.seed)}},
+                        .figures = {}};
   for (const auto model : {LinearModel::post_ln, LinearModel::pre_ln, LinearModel::resi_dual}) {
     report.figures.push_back(theorem_31(model, o));
   }
   report.figures.push_back(theorem_33(o));
   report.figures.push_back(theorem_36(o));
   report.figures.push_back(corollaries(o));
-  Report adam = probe_adam({.seed = o.seed});
+  report::Report adam = probe_adam({.seed = o.seed});
   for (auto& figure : adam.figures) report.figures.push_back(std::move(figure));
   return report;
 }

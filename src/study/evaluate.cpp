@@ -12,8 +12,8 @@
 #include "data/prepared.h"
 #include "decode/translator.h"
 #include "metrics/read.h"
+#include "run/average.h"
 #include "text/segmenter.h"
-#include "train/average.h"
 
 namespace residual::study {
 namespace {
@@ -65,7 +65,7 @@ fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
       break;
   }
   fs::path mean = run / "average";
-  train::average({run}, {.epochs = plan.average_epochs}, mean);
+  run::average({run}, {.epochs = plan.average_epochs}, mean);
   return mean;
 }
 
@@ -146,13 +146,13 @@ void fields(ConfigVisitor& visit, Result& r) {
 }
 
 std::string fingerprint(const Plan& plan, const Cell& cell) {
-  train::TrainConfig defaults, config = cell.config;
+  run::TrainConfig defaults, config = cell.config;
   for (auto* c : {&defaults, &config}) {
     if (c->train.workers == 0) c->train.workers = -1;  // not the cores of this machine
-    *c = train::resolve(*c);
+    *c = run::resolve(*c);
   }
   std::string keys;
-  for (const auto& d : train::differences(defaults, config, /*same_length=*/true)) {
+  for (const auto& d : run::differences(defaults, config, /*same_length=*/true)) {
     keys += d.key + " = " + d.now + "\n";
   }
   // Which a run may change when it goes on: but one that has failed is tried again with it.

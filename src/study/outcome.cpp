@@ -84,7 +84,7 @@ Record read_record(const fs::path& run) {
     record.updates = std::max(record.updates, update);
     if (kind == "probe") record.probes.push_back(probe_line(object));
     if (kind != "train" && kind != "valid") return;
-    probe::Series& series = kind == "train" ? record.train : record.dev;
+    report::Series& series = kind == "train" ? record.train : record.dev;
     series.x.push_back(static_cast<double>(update));
     series.y.push_back(number(object, "nll"));
   });

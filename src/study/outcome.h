@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "probe/report.h"
+#include "report/report.h"
 #include "study/plan.h"
 
 // What a run says about itself: its curves, and whether it converged.
@@ -20,7 +20,7 @@ struct ProbeLine {
 
 // metrics.jsonl and speed.jsonl of a run directory; of what is not there, nothing.
 struct Record {
-  probe::Series train, dev;  // nll in bits per target token over updates
+  report::Series train, dev;  // nll in bits per target token over updates
   std::vector<ProbeLine> probes;
   int64_t updates = 0;     // the latest that is recorded
   double seconds = 0;      // of training, all sessions

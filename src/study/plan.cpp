@@ -207,8 +207,8 @@ void complete(const Plan& plan, Cell& cell) {
   }
   read_layered_config(recipe, cell.config);
   if (!plan.corpus.empty()) cell.config.data.prepared = plan.corpus;
-  apply_settings<train::TrainConfig>(settings, cell.config);
-  train::check(cell.config);
+  apply_settings<run::TrainConfig>(settings, cell.config);
+  run::check(cell.config);
   const auto& c = cell.config;
   require(c.model.kind == model::Kind::translation, "{}: {}: only translation models are scored",
           plan.file.string(), cell.name);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/config.h"
-#include "train/config.h"
+#include "run/config.h"
 
 // An experiment plan: schemes x depths x schedules x seeds over one prepared corpus, and what is
 // made of it: one training run for each combination, a cell.
@@ -86,7 +86,7 @@ struct Cell {
   std::string name;                      // "resi-dual-e6d6-warmup-s1", and its directory's
   size_t scheme, depth, schedule, seed;  // places in the plan's lists
   std::vector<std::string> arguments;    // of `residual`, up to the run's directory
-  train::TrainConfig config;             // what they amount to
+  run::TrainConfig config;               // what they amount to
 };
 
 // All cells, in an order in which short runs come first: by depth, then seed, schedule and scheme.

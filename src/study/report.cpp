@@ -12,8 +12,8 @@
 namespace residual::study {
 namespace {
 
-using probe::Figure;
-using probe::Series;
+using report::Figure;
+using report::Series;
 
 // The runs of one depth and schedule: what stands in one figure.
 struct Group {
@@ -92,7 +92,7 @@ Figure probe_figure(const Findings& all, const Group& group, const std::string& 
     if (at == line.sides.end()) continue;
     const auto place = static_cast<size_t>(at - line.sides.begin());
     Series series = series_of(all, *run);
-    Series values = probe::counted("", (gradients ? line.gradients : line.changes)[place]);
+    Series values = report::counted("", (gradients ? line.gradients : line.changes)[place]);
     series.x = std::move(values.x);
     series.y = std::move(values.y);
     f.series.push_back(std::move(series));
@@ -100,7 +100,7 @@ Figure probe_figure(const Findings& all, const Group& group, const std::string& 
   return f;
 }
 
-void add_figures(const Findings& all, probe::Report& report) {
+void add_figures(const Findings& all, report::Report& report) {
   const auto add = [&](Figure figure) {
     const bool drawn =
         std::ranges::any_of(figure.series, [](const Series& s) { return !s.x.empty(); });
@@ -133,10 +133,10 @@ constexpr const char* kTableNote =
 
 }  // namespace
 
-probe::Report make_report(const Findings& all) {
+report::Report make_report(const Findings& all) {
   const Plan& plan = all.plan;
-  const train::TrainConfig& config = all.cells[0].work.cell.config;
-  probe::Report report{.title = plan.description.empty() ? plan.name() : plan.description};
+  const run::TrainConfig& config = all.cells[0].work.cell.config;
+  report::Report report{.title = plan.description.empty() ? plan.name() : plan.description};
   report.facts = {{"plan", plan.file.string()},
                   {"corpus", config.data.prepared},
                   {"runs", count_of(all)},
@@ -168,10 +168,10 @@ probe::Report make_report(const Findings& all) {
 
 fs::path write_report(const Findings& all) {
   const fs::path directory = all.output / "report" / all.plan.name();
-  using probe::Format;
-  probe::write_report(make_report(all),
-                      {Format::html, Format::csv, Format::json, Format::svg, Format::markdown},
-                      directory);
+  using report::Format;
+  report::write_report(make_report(all),
+                       {Format::html, Format::csv, Format::json, Format::svg, Format::markdown},
+                       directory);
   return directory;
 }
 

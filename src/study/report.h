@@ -1,12 +1,12 @@
 #pragma once
 
-#include "probe/report.h"
+#include "report/report.h"
 #include "study/findings.h"
 
 namespace residual::study {
 
 // Tables, loss curves and what the runs' live probes saw, as far as the study is.
-probe::Report make_report(const Findings& findings);
+report::Report make_report(const Findings& findings);
 
 // DIR/report/PLAN/: report.md, report.html, report.json, and a .csv and .svg for each figure.
 // Returns that directory.

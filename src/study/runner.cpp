@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "run/signals.h"
 #include "study/overview.h"
-#include "train/signals.h"
 
 namespace residual::study {
 namespace {
@@ -52,7 +52,7 @@ class Runner {
   }
 
   int run() {
-    const train::StopSignals signals;
+    const run::StopSignals signals;
     while (!waiting_.empty() || !running_.empty() || !trained_.empty()) {
       if (signals.received() != 0) return stop(signals.received());
       start();

@@ -12,8 +12,8 @@
 namespace residual::study {
 namespace {
 
-using probe::TextCell;
-using probe::TextTable;
+using report::TextCell;
+using report::TextTable;
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr const char* kNothing = "–";

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "probe/report.h"
+#include "report/report.h"
 #include "study/findings.h"
 #include "study/paper.h"
 
@@ -10,15 +10,15 @@ namespace residual::study {
 
 // A table of the paper in its own layout: beside each of its columns the same of this study.
 // Depths and schemes of the study that the paper does not have follow.
-probe::TextTable paper_table(const PaperTable& table, const Findings& findings);
+report::TextTable paper_table(const PaperTable& table, const Findings& findings);
 
 // Schemes and schedules by depth.
-probe::TextTable grid_table(const Findings& findings);
+report::TextTable grid_table(const Findings& findings);
 
 // Every run: state, perplexity, BLEU, significance, time.
-probe::TextTable run_table(const Findings& findings);
+report::TextTable run_table(const Findings& findings);
 
 // The command that trains each run.
-probe::TextTable command_table(const Findings& findings);
+report::TextTable command_table(const Findings& findings);
 
 }  // namespace residual::study

@@ -9,13 +9,13 @@
 #include "base/parallel.h"
 #include "base/process.h"
 #include "model/parameters.h"
-#include "train/run_directory.h"
+#include "run/run_directory.h"
 
 namespace residual::study {
 namespace {
 
 // Multiplications of a run, but for a factor that is the same for all: tokens x parameters.
-double size_of(const train::TrainConfig& config) {
+double size_of(const run::TrainConfig& config) {
   const auto tokens = static_cast<double>(config.batch.max_tokens * config.batch.update_frequency);
   const auto updates = static_cast<double>(std::max<int64_t>(1, config.train.max_updates));
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
@@ -23,10 +23,10 @@ double size_of(const train::TrainConfig& config) {
 
 // How the run that is there differs from what the plan wants: a line for each key.
 std::string difference(const Cell& cell, const fs::path& run) {
-  train::TrainConfig before;
-  read_config(run / train::kRunConfig, before);
+  run::TrainConfig before;
+  read_config(run / run::kRunConfig, before);
   std::string lines;
-  for (const auto& d : train::differences(before, cell.config, /*same_length=*/true)) {
+  for (const auto& d : run::differences(before, cell.config, /*same_length=*/true)) {
     lines += fmt::format("\n  {}: {}: was {}, now {}", run.string(), d.key, d.before, d.now);
   }
   return lines;
@@ -58,7 +58,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
   if (plan.probe_every > 0) add({"--probe", fmt::format("every={}", plan.probe_every)});
   const fs::path run = run_directory(options.output, cell);
   add({"--output", run.string()});
-  if (train::has_begun(run)) add({"--resume"});
+  if (run::has_begun(run)) add({"--resume"});
   return command;
 }
 
@@ -94,7 +94,7 @@ std::vector<Work> look(const Plan& plan, const RunnerOptions& options) {
     const fs::path run = run_directory(options.output, cell);
     Work item{.cell = std::move(cell)};
     item.size = size_of(item.cell.config);
-    if (train::has_begun(run)) {
+    if (run::has_begun(run)) {
       different += difference(item.cell, run);
       item.action = Action::resume;
     }

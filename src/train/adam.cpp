@@ -48,13 +48,13 @@ double reduce_gradients(std::span<const std::span<float>> gradients, double scal
   return std::sqrt(sum);
 }
 
-void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> values,
+void adam(const run::OptimizerConfig& config, const AdamStep& step, std::span<float> values,
           std::span<const float> gradient, std::span<float> m, std::span<float> v,
           std::span<float> average) {
   const auto t = static_cast<double>(step.number);
   const double correction1 = 1 - std::pow(config.beta1, t);
   const double root2 = std::sqrt(1 - std::pow(config.beta2, t));
-  const bool fairseq = config.form == AdamForm::fairseq;
+  const bool fairseq = config.form == run::AdamForm::fairseq;
   // The textbook's denominator times root2 is fairseq's, but for epsilon.
   const auto size = static_cast<float>(step.learning_rate * root2 / correction1);
   const auto epsilon = static_cast<float>(fairseq ? config.epsilon : config.epsilon * root2);
@@ -81,7 +81,7 @@ void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> 
   });
 }
 
-double average_rate(const OptimizerConfig& config, int64_t number) {
+double average_rate(const run::OptimizerConfig& config, int64_t number) {
   return std::max(1 - config.average_decay, 9 / static_cast<double>(number + 8));
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "train/config.h"
+#include "run/config.h"
 
 // The end of an update on flat buffers: gradients of all workers become one, then Adam. Both run
 // on all threads in pieces whose size is fixed, so that no bit depends on the number of threads.
@@ -29,13 +29,13 @@ struct AdamStep {
 // and, if there is one, the average of p moves too:
 //
 //   a += average_rate (p - a)
-void adam(const OptimizerConfig& config, const AdamStep& step, std::span<float> values,
+void adam(const run::OptimizerConfig& config, const AdamStep& step, std::span<float> values,
           std::span<const float> gradient, std::span<float> m, std::span<float> v,
           std::span<float> average = {});
 
 // max(1 - average_decay, 9 / (t + 8)) at update t: the first parameters are soon forgotten, and
 // the average of a short run is not that of its beginning.
-double average_rate(const OptimizerConfig& config, int64_t number);
+double average_rate(const run::OptimizerConfig& config, int64_t number);
 
 // min(1, clip / (norm + 1e-6)), 1 without clipping: fairseq's factor.
 double clip_factor(double clip_norm, double norm);

@@ -1,17 +1,17 @@
 #pragma once
 
 #include "ops/autocast.h"
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::train {
 
 // Matrix products in the lower precision while it lives, in this thread.
 class Autocast {
  public:
-  Autocast(Precision precision, at::Device device)
-      : on_(precision != Precision::fp32),
+  Autocast(run::Precision precision, at::Device device)
+      : on_(precision != run::Precision::fp32),
         device_(device.type()),
-        type_(precision == Precision::fp16 ? at::kHalf : at::kBFloat16) {
+        type_(precision == run::Precision::fp16 ? at::kHalf : at::kBFloat16) {
     if (on_) ops::set_autocast(device_, true, type_);
   }
   ~Autocast() {

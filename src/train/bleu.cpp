@@ -13,7 +13,7 @@
 namespace residual::train {
 namespace {
 
-decode::TextTools text_tools(const Corpora& corpora, const model::Description& model,
+decode::TextTools text_tools(const run::Corpora& corpora, const model::Description& model,
                              const model::Direction& direction) {
   const auto source = corpora.segmenter(direction.source);
   const auto target = corpora.segmenter(direction.target);
@@ -30,7 +30,7 @@ decode::TextTools text_tools(const Corpora& corpora, const model::Description& m
 
 }  // namespace
 
-DevBleu::DevBleu(const Corpora& corpora, const TrainConfig& config)
+DevBleu::DevBleu(const run::Corpora& corpora, const run::TrainConfig& config)
     : corpora_(corpora), config_(config) {
   corpora.require_dev_text();
   for (const auto& dev : corpora.dev()) {

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "train/config.h"
-#include "train/corpora.h"
+#include "run/config.h"
+#include "run/corpora.h"
 
 namespace residual::train {
 
@@ -14,13 +14,13 @@ namespace residual::train {
 class DevBleu {
  public:
   // Reads the texts. An Error if a dev corpus has none.
-  DevBleu(const Corpora& corpora, const TrainConfig& config);
+  DevBleu(const run::Corpora& corpora, const run::TrainConfig& config);
 
   double score(std::span<const float> values) const;
 
  private:
-  const Corpora& corpora_;
-  const TrainConfig& config_;
+  const run::Corpora& corpora_;
+  const run::TrainConfig& config_;
   struct Text {
     model::Direction direction;
     std::vector<std::string> sources, references;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint64_t kMaskKey = 0x6d61736b73212121;  // keeps masking apart from dropout's numbers
 
-Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
+run::Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
   return {.tokens = loss.predictions,
           .source_tokens = static_cast<int64_t>(batch.source.size()),
           .sentences = batch.size(),
@@ -67,11 +67,11 @@ at::Device device_of(const std::string& name) {
   }
 }
 
-nn::Batch model_batch(const TrainConfig& config, const data::Batch& batch, const nn::Pass& pass,
-                      at::Device device) {
+nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
+                      const nn::Pass& pass, at::Device device) {
   const nn::Sentences source{batch.source, batch.source_offsets};
   const nn::Sentences target{batch.target, batch.target_offsets};
-  const nn::Sentences& text = config.data.side == TextSide::source ? source : target;
+  const nn::Sentences& text = config.data.side == run::TextSide::source ? source : target;
   switch (config.model.kind) {
     case model::Kind::translation:
       return nn::translation_batch(source, target, device);
@@ -85,15 +85,16 @@ nn::Batch model_batch(const TrainConfig& config, const data::Batch& batch, const
                           Random(update.bits(pass.shard)), device);
 }
 
-ops::LossSpec loss_spec(const LossConfig& config) {
+ops::LossSpec loss_spec(const run::LossConfig& config) {
   return {.label_smoothing = config.label_smoothing,
-          .smoothing =
-              config.smoothing == Smoothing::others ? ops::Smoothing::others : ops::Smoothing::all};
+          .smoothing = config.smoothing == run::Smoothing::others ? ops::Smoothing::others
+                                                                  : ops::Smoothing::all};
 }
 
-Learner::Learner(const TrainConfig& config, const Peers& peers)
+Learner::Learner(const run::TrainConfig& config, const Peers& peers)
     : config_(config), peers_(peers), device_(device_of(config.train.device)) {
-  ops::set_mode(config.train.ops == Operators::fused ? ops::Mode::fused : ops::Mode::reference);
+  ops::set_mode(config.train.ops == run::Operators::fused ? ops::Mode::fused
+                                                          : ops::Mode::reference);
   const nn::DropoutRates rates{.residual = config.dropout.residual,
                                .attention = config.dropout.attention,
                                .activation = config.dropout.activation};
@@ -121,11 +122,11 @@ nn::Pass Learner::pass(int64_t update, size_t batch, size_t shard) const {
           .recompute = config_.train.recompute};
 }
 
-Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale) {
+run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale) {
   if (device_.is_cpu()) ops::use_one_thread();
   const Worker& worker = workers_[w];
   worker.parameters->gradients().zero_();
-  Sums sums;
+  run::Sums sums;
   for (const auto& [shard, pass] : parts) {
     if (shard.size() == 0) continue;
     const nn::Batch batch = model_batch(config_, shard, pass, device_);
@@ -149,7 +150,7 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
       parts[i * count / all.size()].push_back({std::move(all[i]), pass(step.number, b, i)});
     }
   }
-  std::vector<Sums> sums(count);
+  std::vector<run::Sums> sums(count);
   const size_t first = peers_.first(count);
   parallel_for(static_cast<int64_t>(workers_.size()), 1, [&](int64_t begin, int64_t end) {
     for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
@@ -175,9 +176,9 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
   return result;
 }
 
-Sums Learner::evaluate(std::span<const data::Batch> batches) {
+run::Sums Learner::evaluate(std::span<const data::Batch> batches) {
   const Exchanged averaged(parameters().values(), optimizer_->average());
-  std::vector<Sums> sums(batches.size());
+  std::vector<run::Sums> sums(batches.size());
   const size_t first = peers_.first(batches.size());
   const size_t own = peers_.end(batches.size()) - first;
   parallel_for(static_cast<int64_t>(own), 1, [&](int64_t begin, int64_t end) {
@@ -191,7 +192,7 @@ Sums Learner::evaluate(std::span<const data::Batch> batches) {
     }
   });
   peers_.complete(std::span(sums));
-  Sums all;
+  run::Sums all;
   for (const auto& part : sums) all.add(part);
   return all;
 }
@@ -227,7 +228,7 @@ void Learner::unpack(std::span<const float> from, const Tensor& flat) const {
   flat.copy_(here);
 }
 
-Checkpoint Learner::checkpoint() const {
+run::Checkpoint Learner::checkpoint() const {
   return {.values = packed(parameters().values()),
           .m = packed(optimizer_->m()),
           .v = packed(optimizer_->v()),
@@ -239,7 +240,7 @@ std::vector<float> Learner::model_values() const {
   return packed(average.defined() ? average : parameters().values());
 }
 
-void Learner::restore(const Checkpoint& checkpoint) {
+void Learner::restore(const run::Checkpoint& checkpoint) {
   require(checkpoint.average.empty() != config_.optimizer.averages(),
           "optimizer.average_decay: is {}, but the checkpoint has {} average of the parameters",
           config_.optimizer.average_decay, checkpoint.average.empty() ? "no" : "an");

@@ -6,11 +6,11 @@
 
 #include "data/batcher.h"
 #include "nn/transformer.h"
-#include "train/checkpoint.h"
-#include "train/config.h"
+#include "run/checkpoint.h"
+#include "run/config.h"
+#include "run/state.h"
 #include "train/optimizer.h"
 #include "train/peers.h"
-#include "train/state.h"
 
 namespace residual::train {
 
@@ -19,10 +19,10 @@ at::Device device_of(const std::string& name);
 
 // The sentences as the model's kind takes them. Which tokens a masked model does not see depends
 // on the pass.
-nn::Batch model_batch(const TrainConfig& config, const data::Batch& batch, const nn::Pass& pass,
-                      at::Device device);
+nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
+                      const nn::Pass& pass, at::Device device);
 
-ops::LossSpec loss_spec(const LossConfig& config);
+ops::LossSpec loss_spec(const run::LossConfig& config);
 
 struct UpdateStep {
   int64_t number = 1;  // of the update, from 1
@@ -31,7 +31,7 @@ struct UpdateStep {
 };
 
 struct UpdateResult {
-  Sums sums;
+  run::Sums sums;
   bool finite = true;  // loss and gradient; if not, nothing was changed
 };
 
@@ -44,14 +44,14 @@ class Learner {
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
   // Of several processes each has its share of the workers; all have all parameters. `peers` must
   // outlive it.
-  explicit Learner(const TrainConfig& config, const Peers& peers = Peers::alone());
+  explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone());
 
   // Forward, backward and Adam; the gradient is that of the mean over all predictions.
   UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
 
   // The sums over batches without dropout, added in their order; with the average of the
   // parameters if there is one.
-  Sums evaluate(std::span<const data::Batch> batches);
+  run::Sums evaluate(std::span<const data::Batch> batches);
 
   // Lets the scheme set what depends on data from one batch, before training.
   void calibrate(const data::Batch& batch);
@@ -65,9 +65,9 @@ class Learner {
   at::Device device() const { return device_; }
 
   // Without the gaps between parameters, and with an empty state.
-  Checkpoint checkpoint() const;
+  run::Checkpoint checkpoint() const;
   std::vector<float> model_values() const;  // checkpoint().model_values() alone
-  void restore(const Checkpoint& checkpoint);
+  void restore(const run::Checkpoint& checkpoint);
 
  private:
   struct Worker {
@@ -79,11 +79,11 @@ class Learner {
     data::Batch batch;
     nn::Pass pass;
   };
-  Sums run_worker(size_t worker, std::span<const Shard> shards, double loss_scale);
+  run::Sums run_worker(size_t worker, std::span<const Shard> shards, double loss_scale);
   std::vector<float> packed(const Tensor& flat) const;
   void unpack(std::span<const float> values, const Tensor& flat) const;
 
-  TrainConfig config_;
+  run::TrainConfig config_;
   const Peers& peers_;
   at::Device device_;
   std::vector<Worker> workers_;  // of this process

@@ -89,7 +89,7 @@ class Statistics : public nn::Watcher {
   std::string text_;
 };
 
-nn::Loss compute(const Learner& learner, const TrainConfig& config, const data::Batch& shard,
+nn::Loss compute(const Learner& learner, const run::TrainConfig& config, const data::Batch& shard,
                  nn::Pass pass, nn::Watcher& watcher) {
   if (learner.device().is_cpu()) ops::use_one_thread();
   pass.watcher = &watcher;
@@ -117,8 +117,8 @@ std::string trouble_in_gradients(const nn::Parameters& parameters) {
   return "";
 }
 
-std::string trouble_in_shard(Learner& learner, const TrainConfig& config, const data::Batch& shard,
-                             const nn::Pass& pass) {
+std::string trouble_in_shard(Learner& learner, const run::TrainConfig& config,
+                             const data::Batch& shard, const nn::Pass& pass) {
   FirstTrouble watcher(config.model);
   const nn::Loss loss = compute(learner, config, shard, pass, watcher);
   watcher.note(loss.sum, "loss");
@@ -143,7 +143,8 @@ void check_sentences(const std::vector<int32_t>& ids, const std::vector<int32_t>
   }
 }
 
-void check_shard(const data::Batch& shard, const TrainConfig& config, const std::string& file) {
+void check_shard(const data::Batch& shard, const run::TrainConfig& config,
+                 const std::string& file) {
   const model::Config& c = config.model;
   require(
       shard.source_offsets.size() > 1 && shard.source_offsets.size() == shard.target_offsets.size(),
@@ -151,11 +152,11 @@ void check_shard(const data::Batch& shard, const TrainConfig& config, const std:
   // A model of one text has one table, whichever side the text is.
   const bool has_two = c.kind == model::Kind::translation;
   const int64_t only = c.has_encoder() ? c.source_vocabulary : c.target_vocabulary;
-  if (has_two || config.data.side == TextSide::source) {
+  if (has_two || config.data.side == run::TextSide::source) {
     check_sentences(shard.source, shard.source_offsets, has_two ? c.source_vocabulary : only,
                     c.max_positions, file);
   }
-  if (has_two || config.data.side == TextSide::target) {
+  if (has_two || config.data.side == run::TextSide::target) {
     check_sentences(shard.target, shard.target_offsets, has_two ? c.target_vocabulary : only,
                     c.max_positions, file);
   }
@@ -179,7 +180,7 @@ std::string_view bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
-Finding find_nonfinite(Learner& learner, const TrainConfig& config,
+Finding find_nonfinite(Learner& learner, const run::TrainConfig& config,
                        std::span<const data::Batch> batches, int64_t update) {
   const std::string parameter = trouble_in_parameters(learner.parameters());
   for (size_t b = 0; b < batches.size(); ++b) {
@@ -196,12 +197,13 @@ Finding find_nonfinite(Learner& learner, const TrainConfig& config,
   return {"only the sum of all gradients", batches[0], learner.pass(update, 0, 0)};
 }
 
-void write_bundle(const fs::path& path, const TrainConfig& config, const Checkpoint& before,
-                  const Finding& finding, const std::string& lines, FileSystem& system) {
+void write_bundle(const fs::path& path, const run::TrainConfig& config,
+                  const run::Checkpoint& before, const Finding& finding, const std::string& lines,
+                  FileSystem& system) {
   AtomicDirectory directory(path, /*replace=*/true, kBatchFile, system);
   replace_file(directory.path() / kConfigFile, to_toml(config), system);
   replace_file(directory.path() / "found.txt", finding.place + "\n" + lines + "\n", system);
-  write_checkpoint(directory.path() / kCheckpointFile, config.model, before, system);
+  run::write_checkpoint(directory.path() / kCheckpointFile, config.model, before, system);
   const data::Batch& shard = finding.shard;
   const auto ids = [](const char* name, const std::vector<int32_t>& values) {
     return model::TensorBytes{
@@ -222,11 +224,11 @@ std::string replay(const fs::path& bundle) {
           "{}: is not a replay bundle (it has no {}); `residual train` leaves one in the run "
           "directory when a loss is not finite",
           bundle.string(), kBatchFile);
-  TrainConfig config;
+  run::TrainConfig config;
   read_config(bundle / kConfigFile, config);
   check(config);
   Learner learner(config);
-  learner.restore(read_checkpoint(bundle / kCheckpointFile, config.model));
+  learner.restore(run::read_checkpoint(bundle / kCheckpointFile, config.model));
   const auto file = model::SafeTensors::open(bundle / kBatchFile);
   const auto ids = [&](const char* name) {
     const auto values = file.at(name).values<int32_t>();

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "train/corpora.h"
+#include "run/corpora.h"
 #include "train/learner.h"
 
 // Finding and keeping what made a loss or a gradient infinite or not a number.
@@ -17,13 +17,13 @@ struct Finding {
 
 // Computes the update again, shard by shard, watching every block: dropout is a function of its
 // place, so this is what happened. The learner's gradients are overwritten.
-Finding find_nonfinite(Learner& learner, const TrainConfig& config,
+Finding find_nonfinite(Learner& learner, const run::TrainConfig& config,
                        std::span<const data::Batch> batches, int64_t update);
 
 // Writes a directory from which --replay can repeat the computation: configuration, parameters
 // and optimiser before the update, the shard.
-void write_bundle(const fs::path& path, const TrainConfig& config, const Checkpoint& before,
-                  const Finding& finding, const std::string& lines,
+void write_bundle(const fs::path& path, const run::TrainConfig& config,
+                  const run::Checkpoint& before, const Finding& finding, const std::string& lines,
                   FileSystem& system = FileSystem::real());
 
 // Repeats it and returns a table of every block's input and output and of every parameter's

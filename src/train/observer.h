@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <string>
 
+namespace residual::run {
+class RunLog;
+}
+
 namespace residual::train {
 
 class Learner;
-class RunLog;
 
 // Sees a run while it goes on, from outside the loop.
 class Observer {
@@ -17,7 +20,7 @@ class Observer {
 
   // After an update was applied. The gradients of the learner's parameters are still its own:
   // the mean over its predictions, before clipping.
-  virtual void updated(int64_t update, const Learner& learner, RunLog& log) = 0;
+  virtual void updated(int64_t update, const Learner& learner, run::RunLog& log) = 0;
 };
 
 }  // namespace residual::train

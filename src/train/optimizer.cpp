@@ -14,8 +14,8 @@ std::span<float> span(const Tensor& t) {
 
 namespace reference {
 
-void adam(const OptimizerConfig& c, const AdamStep& step, Tensor& values, const Tensor& gradient,
-          Tensor& m, Tensor& v) {
+void adam(const run::OptimizerConfig& c, const AdamStep& step, Tensor& values,
+          const Tensor& gradient, Tensor& m, Tensor& v) {
   const at::NoGradGuard no_grad;
   const auto t = static_cast<double>(step.number);
   const double correction1 = 1 - std::pow(c.beta1, t);
@@ -23,21 +23,21 @@ void adam(const OptimizerConfig& c, const AdamStep& step, Tensor& values, const 
   const Tensor g = gradient * step.gradient_scale;
   m.mul_(c.beta1).add_(g, 1 - c.beta1);
   v.mul_(c.beta2).addcmul_(g, g, 1 - c.beta2);
-  const bool fairseq = c.form == AdamForm::fairseq;
+  const bool fairseq = c.form == run::AdamForm::fairseq;
   const Tensor denominator =
       fairseq ? v.sqrt().div_(root2).add_(c.epsilon / root2) : v.sqrt().div_(root2).add_(c.epsilon);
   values.mul_(1 - step.learning_rate * c.weight_decay);
   values.addcdiv_(m, denominator, -step.learning_rate / correction1);
 }
 
-void average(const OptimizerConfig& c, int64_t number, const Tensor& values, Tensor& average) {
+void average(const run::OptimizerConfig& c, int64_t number, const Tensor& values, Tensor& average) {
   const at::NoGradGuard no_grad;
   average.lerp_(values, average_rate(c, number));
 }
 
 }  // namespace reference
 
-Optimizer::Optimizer(const OptimizerConfig& config, const Tensor& values)
+Optimizer::Optimizer(const run::OptimizerConfig& config, const Tensor& values)
     : config_(config), m_(at::zeros_like(values)), v_(at::zeros_like(values)) {
   if (config.averages()) average_ = values.detach().clone();
 }

@@ -64,7 +64,7 @@ std::span<float> piece_at(std::span<float> all, size_t begin) {
   return all.subspan(begin, std::min(kPiece, all.size() - begin));
 }
 
-Hello hello(const Place& place, const std::string& kind, int port) {
+Hello hello(const run::Place& place, const std::string& kind, int port) {
   Hello made{
       .magic = {}, .rank = place.rank, .size = place.size, .port = port, .job = {}, .kind = {}};
   std::ranges::copy(kMagic, made.magic);
@@ -136,7 +136,7 @@ struct Visitor {
 };
 
 // All of them, by rank; one that ends while others are awaited may come again.
-std::vector<Visitor> receive_visitors(const Socket& door, const Hello& own, const Place& place,
+std::vector<Visitor> receive_visitors(const Socket& door, const Hello& own, const run::Place& place,
                                       Socket::Time until) {
   std::vector<Visitor> visitors(static_cast<size_t>(own.size));
   const auto here = [&] { return 1 + std::ranges::count_if(visitors, &Visitor::is_here); };
@@ -189,7 +189,7 @@ Peers& Peers::alone() {
   return self;
 }
 
-Peers::Peers(const Place& place, const std::string& kind, Duration patience)
+Peers::Peers(const run::Place& place, const std::string& kind, Duration patience)
     : rank_(place.rank), size_(place.size) {
   if (size_ == 1) return;
   const Socket::Time until = Clock::now() + patience;
@@ -201,7 +201,7 @@ Peers::Peers(const Place& place, const std::string& kind, Duration patience)
 }
 
 // Process 0 keeps its connection with 1, and tells every other one where the one before it waits.
-void Peers::meet_as_first(const Place& place, const std::string& kind, Socket::Time until) {
+void Peers::meet_as_first(const run::Place& place, const std::string& kind, Socket::Time until) {
   const Hello own = hello(place, kind, 0);
   const Socket door = Socket::listen(place.port);
   log::info("process 0 of {} waits for the others at {}:{}", size_, place.host, place.port);
@@ -225,7 +225,7 @@ void Peers::meet_as_first(const Place& place, const std::string& kind, Socket::T
   after_ = Link(1, std::move(visitors[1].link));
 }
 
-void Peers::meet_as_other(const Place& place, const std::string& kind, Socket::Time until) {
+void Peers::meet_as_other(const run::Place& place, const std::string& kind, Socket::Time until) {
   const Socket door = is_last() ? Socket() : Socket::listen(0);
   const Hello own = hello(place, kind, is_last() ? 0 : door.port());
   log::info("process {} of {} looks for process 0 at {}:{}", rank_, size_, place.host, place.port);

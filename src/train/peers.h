@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/socket.h"
-#include "train/place.h"
+#include "run/place.h"
 
 // Several processes that train one model. They form a chain, each connected with the one before and
 // the one after: sums that pass along it are added in the order of the processes, so what comes out
@@ -33,7 +33,8 @@ class Peers {
 
   // Meets the others, for as long as `patience`. `kind` must be the same text in all of them:
   // programs or processors that compute differently cannot work together.
-  Peers(const Place& place, const std::string& kind, Duration patience = std::chrono::minutes(10));
+  Peers(const run::Place& place, const std::string& kind,
+        Duration patience = std::chrono::minutes(10));
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -67,8 +68,8 @@ class Peers {
   size_t first_of(int rank, size_t count) const {
     return count * static_cast<size_t>(rank) / static_cast<size_t>(size_);
   }
-  void meet_as_first(const Place& place, const std::string& kind, Socket::Time until);
-  void meet_as_other(const Place& place, const std::string& kind, Socket::Time until);
+  void meet_as_first(const run::Place& place, const std::string& kind, Socket::Time until);
+  void meet_as_other(const run::Place& place, const std::string& kind, Socket::Time until);
   void complete(std::span<std::byte> all, size_t count) const;
   size_t spread_size(size_t size) const;
   void spread(std::span<std::byte> bytes) const;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::train {
 
@@ -12,7 +12,7 @@ namespace residual::train {
 // float32 and bfloat16 it is not needed and stays 1.
 class LossScaler {
  public:
-  LossScaler(const LossScaleConfig& config, Precision precision);
+  LossScaler(const run::LossScaleConfig& config, run::Precision precision);
 
   double scale() const { return scale_; }
   int64_t good_updates() const { return good_; }
@@ -24,7 +24,7 @@ class LossScaler {
   bool overflowed();
 
  private:
-  LossScaleConfig config_;
+  run::LossScaleConfig config_;
   bool active_;
   double scale_;
   int64_t good_ = 0;  // updates since the factor last changed

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "train/config.h"
+#include "run/config.h"
 
 namespace residual::train {
 
@@ -17,6 +17,6 @@ namespace residual::train {
 //
 // inverse-sqrt as fairseq 0.12 has it (its first update uses warmup_init); linear is its
 // polynomial_decay of power 1.
-double learning_rate(const ScheduleConfig& schedule, int64_t completed);
+double learning_rate(const run::ScheduleConfig& schedule, int64_t completed);
 
 }  // namespace residual::train

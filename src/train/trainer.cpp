@@ -15,10 +15,10 @@
 #include "base/process.h"
 #include "base/progress.h"
 #include "model/parameters.h"
-#include "train/memory.h"
+#include "run/memory.h"
+#include "run/start.h"
 #include "train/nonfinite.h"
 #include "train/schedule.h"
-#include "train/start.h"
 
 namespace residual::train {
 namespace {
@@ -39,22 +39,22 @@ bool is_memory_error(const std::string& what) {
          what.find("out of memory") != std::string::npos;
 }
 
-[[noreturn]] void fail_memory(const TrainConfig& config, int processes) {
+[[noreturn]] void fail_memory(const run::TrainConfig& config, int processes) {
   fail(
       "out of memory; free some and go on with --resume, or start a new run with batch.pass_tokens "
       "below {}. Estimated need: {}",
-      config.batch.pass_tokens, describe(estimate_memory(config, processes)));
+      config.batch.pass_tokens, run::describe(run::estimate_memory(config, processes)));
 }
 
 }  // namespace
 
-Trainer::Trainer(RunDirectory& run, FileSystem& system, const Peers& peers)
+Trainer::Trainer(run::RunDirectory& run, FileSystem& system, const Peers& peers)
     : Trainer(&run, run.config(), system, peers) {}
 
-Trainer::Trainer(const TrainConfig& config, const Peers& peers)
+Trainer::Trainer(const run::TrainConfig& config, const Peers& peers)
     : Trainer(nullptr, config, FileSystem::real(), peers) {}
 
-Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system,
+Trainer::Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSystem& system,
                  const Peers& peers)
     : run_(run),
       system_(system),
@@ -63,7 +63,7 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
       corpora_(config_),
       dev_(corpora_.dev_batches(config_)),
       scaler_(config_.loss_scale, config_.train.precision) {
-  require_memory(config_, available_memory(), peers.size());
+  run::require_memory(config_, run::available_memory(), peers.size());
   learner_ = std::make_unique<Learner>(config_, peers);
   corpora_.with_vocabularies(config_);  // checks their sizes
   state_.loss_scale = scaler_.scale();
@@ -80,7 +80,7 @@ Trainer::Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& syste
 // The run's files, and where it stands by them.
 void Trainer::open_run(data::Batcher& batcher) {
   if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
-  store_.emplace(run_->path() / kCheckpoints, config_.model, system_);
+  store_.emplace(run_->path() / run::kCheckpoints, config_.model, system_);
   const auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
   if (checkpoint) {
     corpora_.require_those_of(checkpoint->state, run_->path());
@@ -92,11 +92,11 @@ void Trainer::open_run(data::Batcher& batcher) {
   state_.corpus = corpora_.fingerprint();
   state_.dev_corpus = corpora_.dev_fingerprint();
   // Last: up to here a run that is started over is as it was. One with nothing to do stays so.
-  if (passed_limit(config_.train, state_).empty()) {
+  if (run::passed_limit(config_.train, state_).empty()) {
     run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
   }
-  log_ =
-      RunLog(run_->path(), config_.log.tensorboard, state_.update, state_.metrics_bytes, system_);
+  log_ = run::RunLog(run_->path(), config_.log.tensorboard, state_.update, state_.metrics_bytes,
+                     system_);
   const std::string processes =
       peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
   if (checkpoint) {
@@ -109,8 +109,8 @@ void Trainer::open_run(data::Batcher& batcher) {
                        config_.model.residual.name,
                        format_count(model::parameter_count(config_.model)), config_.train.workers,
                        config_.train.workers == 1 ? "" : "s", processes,
-                       describe(estimate_memory(config_, peers_.size()))));
-  if (const std::string doubt = doubt_about(config_); !doubt.empty()) log_.say(doubt);
+                       run::describe(run::estimate_memory(config_, peers_.size()))));
+  if (const std::string doubt = run::doubt_about(config_); !doubt.empty()) log_.say(doubt);
 }
 
 // First values: another model's, or those of the scheme.
@@ -118,13 +118,13 @@ void Trainer::begin(data::Batcher& batcher) {
   if (config_.train.start_from.empty()) {
     return learner_->calibrate(batcher.get(batcher.position()));
   }
-  Checkpoint start = learner_->checkpoint();
-  start.values = start_values(config_, corpora_);
+  run::Checkpoint start = learner_->checkpoint();
+  start.values = run::start_values(config_, corpora_);
   if (!start.average.empty()) start.average = start.values;
   learner_->restore(start);
 }
 
-End Trainer::run(const StopSignals& signals) {
+End Trainer::run(const run::StopSignals& signals) {
   try {
     return run_explained(signals);
   } catch (const std::exception& error) {
@@ -136,7 +136,7 @@ End Trainer::run(const StopSignals& signals) {
   }
 }
 
-End Trainer::run_explained(const StopSignals& signals) {
+End Trainer::run_explained(const run::StopSignals& signals) {
   try {
     return run_loop(signals);
   } catch (const std::bad_alloc&) {
@@ -158,8 +158,8 @@ std::string Trainer::resuming() const {
   return command;
 }
 
-End Trainer::run_loop(const StopSignals& signals) {
-  if (const std::string passed = passed_limit(config_.train, state_); !passed.empty()) {
+End Trainer::run_loop(const run::StopSignals& signals) {
+  if (const std::string passed = run::passed_limit(config_.train, state_); !passed.empty()) {
     log_.say("nothing to do: " + passed);
     return End::finished;
   }
@@ -173,24 +173,25 @@ End Trainer::run_loop(const StopSignals& signals) {
     const Step done = step();
     if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
-    const Rank rank = validation_due(done) ? validate() : Rank::none;
-    if (rank == Rank::none && !checkpoint_due(done)) continue;
+    const run::Rank rank = validation_due(done) ? validate() : run::Rank::none;
+    if (rank == run::Rank::none && !checkpoint_due(done)) continue;
     if (done.epoch_ended) note_epoch_end();
-    save(rank == Rank::best);
+    save(rank == run::Rank::best);
   }
   if (state_.sums.updates > 0) log_metrics();
   const bool validates = config_.validate.every_updates + config_.validate.every_epochs > 0;
   const bool missing = validates && state_.validated != state_.update;
   const int64_t without_gain = state_.validations_without_gain;
-  const Rank rank = missing ? validate() : Rank::none;
+  const run::Rank rank = missing ? validate() : run::Rank::none;
   // Which only the end asked for: it takes no patience from a run that is made longer.
   state_.validations_without_gain = std::min(state_.validations_without_gain, without_gain);
-  save(rank == Rank::best);
+  save(rank == run::Rank::best);
   background_.wait();
   part();
-  log_.say(fmt::format(
-      "finished after update {}{}; {} of memory at most", format_count(state_.update),
-      out_of_patience() ? ": validate.patience is exhausted" : "", format_memory(peak_memory())));
+  log_.say(fmt::format("finished after update {}{}; {} of memory at most",
+                       format_count(state_.update),
+                       out_of_patience() ? ": validate.patience is exhausted" : "",
+                       run::format_memory(peak_memory())));
   return out_of_patience() ? End::patience : End::finished;
 }
 
@@ -209,7 +210,7 @@ bool Trainer::out_of_patience() const {
 }
 
 bool Trainer::finished() const {
-  const RunConfig& limits = config_.train;
+  const run::RunConfig& limits = config_.train;
   return (limits.max_updates > 0 && state_.update >= limits.max_updates) ||
          (limits.max_epochs > 0 && state_.position.epoch > limits.max_epochs) || out_of_patience();
 }
@@ -260,7 +261,7 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
         fmt::format("update {}: overflow; the loss is now scaled by {}", number, scaler_.scale()));
     return;
   }
-  if (config_.train.on_nonfinite == OnNonfinite::stop) {
+  if (config_.train.on_nonfinite == run::OnNonfinite::stop) {
     stop_nonfinite(batches, number,
                    fmt::format("start a new run with {}, or leave such updates out with --resume "
                                "--set train.on_nonfinite=skip",
@@ -272,12 +273,12 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
                                "new one with {}",
                                kMostSkipped, kTamer));
   }
-  if (config_.train.on_nonfinite == OnNonfinite::lower) state_.learning_rate_factor /= 2;
+  if (config_.train.on_nonfinite == run::OnNonfinite::lower) state_.learning_rate_factor /= 2;
   std::vector<std::string> lines;
   for (const auto& batch : batches) lines.push_back(corpora_.lines_of(batch, kLinesShown));
   log_.say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
                        fmt::join(lines, "; "),
-                       config_.train.on_nonfinite == OnNonfinite::lower
+                       config_.train.on_nonfinite == run::OnNonfinite::lower
                            ? "; the learning rate is halved from here on"
                            : ""));
 }
@@ -289,7 +290,7 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
     fail("update {}: loss or gradient is not finite; process 0 says where", number);
   }
   background_.wait();
-  Checkpoint before = learner_->checkpoint();
+  run::Checkpoint before = learner_->checkpoint();
   before.state = state_;
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
   const fs::path bundle = run_->path() / fmt::format("nonfinite-{:09}", number);
@@ -302,8 +303,8 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
       shell_word(bundle.string()), advice);
 }
 
-Status Trainer::status() const {
-  const Averages mean = averages(state_.sums);
+run::Status Trainer::status() const {
+  const run::Averages mean = run::averages(state_.sums);
   const auto left = static_cast<double>(config_.train.max_updates - state_.update);
   return {.update = state_.update,
           .max_updates = config_.train.max_updates,
@@ -319,7 +320,7 @@ Status Trainer::status() const {
 }
 
 void Trainer::log_metrics() {
-  const Averages mean = averages(state_.sums);
+  const run::Averages mean = run::averages(state_.sums);
   log_.metrics(
       "train", state_.update,
       {{"epoch", state_.position.epoch},
@@ -334,7 +335,7 @@ void Trainer::log_metrics() {
        {"sentences", state_.sums.sentences},
        {"skipped", state_.skipped}});
   if (line_.seconds > 0) {  // else these updates were an earlier session's
-    log_.say(format_status(status()));
+    log_.say(run::format_status(status()));
     log_.speed({{"update", state_.update},
                 {"updates", line_.sums.updates},
                 {"seconds", line_.seconds},
@@ -348,13 +349,13 @@ void Trainer::log_metrics() {
 }
 
 bool Trainer::validation_due(const Step& step) const {
-  const ValidateConfig& v = config_.validate;
+  const run::ValidateConfig& v = config_.validate;
   return (step.updated && divides(v.every_updates, state_.update)) ||
          (step.epoch_ended && divides(v.every_epochs, state_.position.epoch - 1));
 }
 
 bool Trainer::checkpoint_due(const Step& step) const {
-  const CheckpointConfig& c = config_.checkpoint;
+  const run::CheckpointConfig& c = config_.checkpoint;
   const int64_t every_epochs = c.every_epochs == 0 && c.keep_epochs > 0 ? 1 : c.every_epochs;
   return (step.updated && divides(c.every_updates, state_.update)) ||
          (step.epoch_ended && divides(every_epochs, state_.position.epoch - 1));
@@ -367,28 +368,29 @@ void Trainer::note_epoch_end() {
   if (ends.size() > keep) ends.erase(ends.begin(), ends.end() - static_cast<std::ptrdiff_t>(keep));
 }
 
-Rank Trainer::validate() {
-  if (dev_.empty()) return Rank::none;
-  const Averages mean = averages(learner_->evaluate(dev_));
-  std::map<Metric, double> values = {
-      {Metric::loss, mean.loss}, {Metric::nll, mean.nll}, {Metric::perplexity, mean.perplexity}};
+run::Rank Trainer::validate() {
+  if (dev_.empty()) return run::Rank::none;
+  const run::Averages mean = run::averages(learner_->evaluate(dev_));
+  std::map<run::Metric, double> values = {{run::Metric::loss, mean.loss},
+                                          {run::Metric::nll, mean.nll},
+                                          {run::Metric::perplexity, mean.perplexity}};
   if (config_.validate.wants_bleu()) {  // a model that gives no numbers translates nothing
     std::vector<double> bleu = {std::nan("")};
     if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->model_values());
     peers_.spread(bleu);
-    values[Metric::bleu] = bleu[0];
+    values[run::Metric::bleu] = bleu[0];
   }
-  const Metric metric = config_.validate.metric;
-  const Rank rank =
-      note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
-  nlohmann::ordered_json line{{"epoch", epoch_of(state_)}};
+  const run::Metric metric = config_.validate.metric;
+  const run::Rank rank =
+      run::note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
+  nlohmann::ordered_json line{{"epoch", run::epoch_of(state_)}};
   std::string text = fmt::format("update {}: dev", format_count(state_.update));
   for (const auto& [which, value] : values) {
     line[name_of(which)] = value;
     text += fmt::format(" {} {:.3f}", name_of(which), value);
   }
   log_.metrics("valid", state_.update, line);
-  log_.say(text + (rank == Rank::best ? " (the best so far)" : ""));
+  log_.say(text + (rank == run::Rank::best ? " (the best so far)" : ""));
   return rank;
 }
 
@@ -396,7 +398,7 @@ Rank Trainer::validate() {
 void Trainer::save(bool best) {
   if (run_ == nullptr) return;
   state_.metrics_bytes = log_.sync();
-  auto copy = std::make_shared<Checkpoint>(learner_->checkpoint());
+  auto copy = std::make_shared<run::Checkpoint>(learner_->checkpoint());
   copy->state = state_;
   std::set<int64_t> keep;
   const auto& epochs = state_.epoch_ends;
@@ -423,7 +425,7 @@ void Trainer::save(bool best) {
   });
 }
 
-void Trainer::write_model(const fs::path& path, const Checkpoint& checkpoint) const {
+void Trainer::write_model(const fs::path& path, const run::Checkpoint& checkpoint) const {
   model::Description description = corpora_.description(config_);
   description.update = checkpoint.state.update;
   std::vector<model::TensorBytes> tensors;

@@ -5,25 +5,25 @@
 #include <vector>
 
 #include "base/files.h"
+#include "run/checkpoint.h"
+#include "run/corpora.h"
+#include "run/run_directory.h"
+#include "run/run_log.h"
+#include "run/signals.h"
+#include "run/validation.h"
 #include "train/background.h"
 #include "train/batch_stream.h"
 #include "train/bleu.h"
-#include "train/checkpoint.h"
-#include "train/corpora.h"
 #include "train/learner.h"
 #include "train/observer.h"
 #include "train/peers.h"
-#include "train/run_directory.h"
-#include "train/run_log.h"
 #include "train/scaler.h"
-#include "train/signals.h"
-#include "train/validation.h"
 
 namespace residual::train {
 
 // Work done and the time it took.
 struct Pace {
-  Sums sums;
+  run::Sums sums;
   double seconds = 0;
 };
 
@@ -36,18 +36,18 @@ class Trainer {
  public:
   // Starts the run, or continues it from its newest sound checkpoint if it has one. Of several
   // processes the one that leads writes the run's files and speaks; `peers` must outlive it.
-  explicit Trainer(RunDirectory& run, FileSystem& system = FileSystem::real(),
+  explicit Trainer(run::RunDirectory& run, FileSystem& system = FileSystem::real(),
                    const Peers& peers = Peers::alone());
   // One that does not lead: has the parameters and the state of the one that does.
-  Trainer(const TrainConfig& config, const Peers& peers);
+  Trainer(const run::TrainConfig& config, const Peers& peers);
 
   // Until the end, or until a signal. Errors of writing and of memory say what to do.
-  End run(const StopSignals& signals);
+  End run(const run::StopSignals& signals);
 
   // Shows it every update from now on; it must outlive the run.
   void observe(Observer& observer) { observer_ = &observer; }
 
-  const State& state() const { return state_; }
+  const run::State& state() const { return state_; }
   int signal() const { return signal_; }  // that ended the run, in one of the processes; or 0
 
  private:
@@ -56,16 +56,17 @@ class Trainer {
     bool epoch_ended;
   };
 
-  Trainer(RunDirectory* run, const TrainConfig& config, FileSystem& system, const Peers& peers);
+  Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSystem& system,
+          const Peers& peers);
   void open_run(data::Batcher& batcher);
   void begin(data::Batcher& batcher);
   void check_alike() const;
   void spread_start();
-  int agree(const StopSignals& signals) const;
+  int agree(const run::StopSignals& signals) const;
   void part() const;
   std::string resuming() const;
-  End run_explained(const StopSignals& signals);
-  End run_loop(const StopSignals& signals);
+  End run_explained(const run::StopSignals& signals);
+  End run_loop(const run::StopSignals& signals);
   void save_and_stop();
   bool finished() const;
   bool out_of_patience() const;
@@ -74,28 +75,28 @@ class Trainer {
   [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
                                    const std::string& advice);
   double rate_after(int64_t updates) const;  // learning rate of the update after so many
-  Status status() const;
+  run::Status status() const;
   void log_metrics();
   bool validation_due(const Step& step) const;
   bool checkpoint_due(const Step& step) const;
   void note_epoch_end();  // of which a checkpoint is about to be saved
-  Rank validate();
+  run::Rank validate();
   void save(bool best);
-  void write_model(const fs::path& path, const Checkpoint& checkpoint) const;
+  void write_model(const fs::path& path, const run::Checkpoint& checkpoint) const;
 
-  RunDirectory* run_;  // null in processes that do not lead
+  run::RunDirectory* run_;  // null in processes that do not lead
   FileSystem& system_;
   const Peers& peers_;
-  TrainConfig config_;
-  Corpora corpora_;
+  run::TrainConfig config_;
+  run::Corpora corpora_;
   std::vector<data::Batch> dev_;
   std::optional<DevBleu> bleu_;
   std::unique_ptr<Learner> learner_;
   LossScaler scaler_;
-  std::optional<CheckpointStore> store_;  // the run's
-  State state_;
+  std::optional<run::CheckpointStore> store_;  // the run's
+  run::State state_;
   std::unique_ptr<BatchStream> stream_;
-  RunLog log_;  // of processes that do not lead: tells nobody
+  run::RunLog log_;  // of processes that do not lead: tells nobody
   Background background_;
   Observer* observer_ = nullptr;
   int signal_ = 0;

@@ -16,7 +16,7 @@ struct Standing {
   double gradient_norm;
 };
 
-uint64_t checksum_of(const Corpora& corpora) {
+uint64_t checksum_of(const run::Corpora& corpora) {
   return checksum(corpora.fingerprint() + corpora.dev_fingerprint());
 }
 
@@ -38,7 +38,7 @@ void Trainer::check_alike() const {
 // All processes begin where the first one does.
 void Trainer::spread_start() {
   std::string state = to_toml(state_);
-  Checkpoint start = learner_->checkpoint();
+  run::Checkpoint start = learner_->checkpoint();
   peers_.spread(state);
   for (auto* values : {&start.values, &start.m, &start.v, &start.average}) peers_.spread(*values);
   if (peers_.leads()) return;
@@ -47,7 +47,7 @@ void Trainer::spread_start() {
 }
 
 // All processes must stand at the same place. Gives the signal that one of them got, or 0.
-int Trainer::agree(const StopSignals& signals) const {
+int Trainer::agree(const run::StopSignals& signals) const {
   std::vector<Standing> all(static_cast<size_t>(peers_.size()));
   all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
   peers_.complete(std::span(all));

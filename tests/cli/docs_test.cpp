@@ -89,7 +89,7 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
         steps, [&](const Step& step) { return step.command.find(path) != std::string::npos; });
   };
   if (mentions("marian/")) {
-    fs::copy(fs::path(RESIDUAL_TEST_DATA) / "marian", directory / "marian",
+    fs::copy(fs::path(RESIDUAL_FIXTURES) / "marian", directory / "marian",
              fs::copy_options::recursive);
   }
   if (mentions("models/reverse")) {

@@ -42,7 +42,7 @@ std::string letters(const model::TensorView& tensor) {
 }
 
 model::SafeTensors fixture(const std::string& scheme) {
-  return model::SafeTensors::open(fs::path(RESIDUAL_TEST_DATA) / "fairseq" /
+  return model::SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" /
                                   (scheme + "-beam.safetensors"));
 }
 
@@ -357,7 +357,7 @@ TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
 
 TEST_F(Translate, TheMeanIsWhatAverageWrites) {
   for (const std::string prefix : {"param", "train.param"}) {  // before and after training
-    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq '" RESIDUAL_TEST_DATA
+    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq '" RESIDUAL_FIXTURES
            "/fairseq/resi-dual-e2d2.safetensors' --source-dictionary letters --source-language ab "
            "--target-language ba --tokenizer none --prefix " +
            prefix + ". -o @" + prefix);

@@ -1,10 +1,10 @@
 // ecosystem_events DIRECTORY: the event files of a run that was killed after update 30 and resumed
 // from its checkpoint of update 20.
 
-#include "train/events.h"
+#include "run/events.h"
 
 int main(int argc, char** argv) {
-  using residual::train::EventFile;
+  using residual::run::EventFile;
   if (argc != 2) return 2;
   const auto write = [&](int first, int last, float slope, int resumes_at) {
     EventFile file(argv[1], resumes_at);

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/each_target.h"
+#include "support/each_target.h"
 
 namespace residual::kernels {
 namespace {

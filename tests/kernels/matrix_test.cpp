@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernels/each_target.h"
+#include "support/each_target.h"
 
 namespace residual::kernels {
 namespace {

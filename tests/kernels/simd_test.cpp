@@ -10,8 +10,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/each_target.h"
 #include "kernels/simd.h"
+#include "support/each_target.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels {

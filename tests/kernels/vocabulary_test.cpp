@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/each_target.h"
+#include "support/each_target.h"
 
 namespace residual::kernels {
 namespace {

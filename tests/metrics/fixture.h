@@ -8,7 +8,7 @@
 namespace residual::metrics::test {
 
 inline Lines lines_of(const std::string& name) {
-  return read_lines(fs::path(RESIDUAL_TEST_DATA) / "metrics" / name, text::Invalid::refuse);
+  return read_lines(fs::path(RESIDUAL_FIXTURES) / "metrics" / name, text::Invalid::refuse);
 }
 
 inline bool has(std::string_view text, std::string_view part) {

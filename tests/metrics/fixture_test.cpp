@@ -23,7 +23,7 @@ using test::lines_of;
 constexpr double kExact = 1e-11;
 
 Json expected(const std::string& name) {
-  return Json::parse(read_file(fs::path(RESIDUAL_TEST_DATA) / "metrics" / name));
+  return Json::parse(read_file(fs::path(RESIDUAL_FIXTURES) / "metrics" / name));
 }
 
 // The metric a signature describes.

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "base/error.h"
-#include "model/models.h"
+#include "support/model_files.h"
 
 namespace residual::model {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "base/error.h"
-#include "model/models.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
+#include "support/model_files.h"
 #include "support/temporary.h"
 
 namespace residual::model {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <set>
 
-#include "model/models.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
+#include "support/model_files.h"
 
 namespace residual::model {
 namespace {

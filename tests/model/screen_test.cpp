@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/export.h"
-#include "model/models.h"
+#include "support/model_files.h"
 #include "support/temporary.h"
 
 namespace residual::model {

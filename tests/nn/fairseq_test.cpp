@@ -1,5 +1,5 @@
-// The model against the authors' code on fairseq 0.12.2 (tests/data/README.md says how the numbers
-// were made).
+// The model against the authors' code on fairseq 0.12.2 (tests/fixtures/README.md says how the
+// numbers were made).
 
 #include <gtest/gtest.h>
 

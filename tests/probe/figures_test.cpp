@@ -22,11 +22,11 @@ MeasuredModel example() {
   return {.label = "example", .measurement = {.stacks = {stack}}};
 }
 
-Figure figure_of(const MeasuredModel& model, const std::string& id) {
+report::Figure figure_of(const MeasuredModel& model, const std::string& id) {
   const auto figures = model_figures({model});
-  const auto found = std::ranges::find(figures, id, &Figure::id);
+  const auto found = std::ranges::find(figures, id, &report::Figure::id);
   EXPECT_NE(found, figures.end()) << id;
-  return found == figures.end() ? Figure{} : *found;
+  return found == figures.end() ? report::Figure{} : *found;
 }
 
 TEST(Figures, ExpectNoChangeWhereTheNextBlockSeesMoreThanTheSum) {

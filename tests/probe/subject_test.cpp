@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "data/prepared.h"
 #include "model/export.h"
+#include "run/run_directory.h"
 #include "support/temporary.h"
+#include "support/tiny_run.h"
 #include "support/torch_models.h"
-#include "train/run_directory.h"
-#include "train/tiny.h"
 
 namespace residual::probe {
 namespace {
@@ -141,11 +141,11 @@ TEST(Subjects, AreSetAfterTheirSchemeIsChosen) {
 TEST(Subjects, ThatStartFromAModelHaveItsWeightsAtInitialisation) {
   const test::TemporaryDirectory directory;
   const fs::path model = write_model(directory / "letters");
-  train::TrainConfig config;
+  run::TrainConfig config;
   config.model = model::Directory::open(model).description().model;
   config.train.start_from = model.string();
   fs::create_directories(directory / "run/checkpoints");
-  replace_file(directory / "run" / train::kRunConfig, to_toml(train::resolve(config)));
+  replace_file(directory / "run" / run::kRunConfig, to_toml(run::resolve(config)));
   ModelOptions options{.subjects = {directory / "run"}, .at_initialisation = true};
   const auto subject = open_subjects(options).at(0);
   EXPECT_THAT(subject.origin, HasSubstr("at initialisation, from"));
@@ -273,14 +273,14 @@ TEST(Batches, AreNamedOnceOrWithEachModelIfTheyDiffer) {
   const ModelOptions options{.subjects = {directory / "one.toml", directory / "two.toml"},
                              .settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
                              .tokens = 64};
-  const Report different = probe_models(options);
+  const report::Report different = probe_models(options);
   ASSERT_EQ(different.facts.size(), 2u);
   EXPECT_THAT(different.facts[0].second, HasSubstr("; probed on "));
   EXPECT_THAT(different.facts[1].second, HasSubstr("; probed on 8 sentences, 64 tokens"));
 
   ModelOptions alike = options;
   alike.settings.push_back("model.max_positions=8");
-  const Report same = probe_models(alike);
+  const report::Report same = probe_models(alike);
   ASSERT_EQ(same.facts.size(), 3u);
   EXPECT_EQ(same.facts[2].first, "probed on");
 }

@@ -70,7 +70,7 @@ TEST(Fingerprint, IsOfWhatIsNotAsByDefault) {
   plan.evaluate.beam = 4;
   EXPECT_NE(fingerprint(plan, cell), "fa4a54d403c739c5");
   plan.evaluate.beam = EvaluatePlan{}.beam;
-  cell.config.train.on_nonfinite = train::OnNonfinite::skip;
+  cell.config.train.on_nonfinite = run::OnNonfinite::skip;
   EXPECT_NE(fingerprint(plan, cell), "fa4a54d403c739c5");
 }
 

@@ -100,7 +100,7 @@ TEST(Summary, OfATestSetThatWasNotScoredIsNothing) {
   EXPECT_FALSE(summarise(all, {1, 0, 0}, "2014").p_value);
 }
 
-std::vector<std::string> texts(const std::vector<probe::TextCell>& row) {
+std::vector<std::string> texts(const std::vector<report::TextCell>& row) {
   std::vector<std::string> out;
   for (const auto& cell : row) out.push_back(cell.text);
   return out;

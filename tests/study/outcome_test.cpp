@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "model/directory.h"
-#include "train/tiny.h"
+#include "support/tiny_run.h"
 
 namespace residual::study {
 namespace {

@@ -71,7 +71,7 @@ TEST(Plan, ASchemeMayKeepToSomeSchedulesAndHaveAVariant) {
 TEST(Plan, TheCommandAmountsToTheConfiguration) {
   const TinyPlan tiny;
   const auto cell = expand(tiny.load("depths = 2\n", kTwoSchemes)).at(1);
-  train::TrainConfig config;
+  run::TrainConfig config;
   std::vector<std::string> settings;
   for (size_t i = 0; i < cell.arguments.size(); ++i) {
     if (cell.arguments[i] == "--set") settings.push_back(cell.arguments[i + 1]);
@@ -81,7 +81,7 @@ TEST(Plan, TheCommandAmountsToTheConfiguration) {
   }
   EXPECT_EQ(cell.arguments[0], "train");
   read_layered_config(cell.arguments[1], config);
-  apply_settings<train::TrainConfig>(settings, config);
+  apply_settings<run::TrainConfig>(settings, config);
   config.data.prepared = cell.config.data.prepared;
   EXPECT_EQ(to_toml(config), to_toml(cell.config));
 }
@@ -187,9 +187,9 @@ void expect_as_published(const std::string& plan, const std::string& cell,
                          const std::string& recipe) {
   SCOPED_TRACE(cell);
   const auto cells = expand(load_plan(kRecipes / "studies" / (plan + ".toml")));
-  train::TrainConfig published;
+  run::TrainConfig published;
   read_layered_config(kRecipes / (recipe + ".toml"), published);
-  for (const auto& d : train::differences(resolve(published), cell_named(cells, cell).config)) {
+  for (const auto& d : run::differences(resolve(published), cell_named(cells, cell).config)) {
     ADD_FAILURE() << d.key << ": recipe " << d.before << ", plan " << d.now;
   }
 }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "study/plan.h"
-#include "train/tiny.h"
+#include "support/tiny_run.h"
 
 namespace residual::test {
 

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "data/prepared.h"
+#include "run/run_directory.h"
 #include "study/overview.h"
 #include "study/plans.h"
-#include "train/run_directory.h"
 
 namespace residual::study {
 namespace {
@@ -38,8 +38,8 @@ class Studied : public testing::Test {
   void begin(const Cell& cell) const {
     const fs::path run = run_directory(options_.output, cell);
     fs::create_directories(run);
-    replace_file(run / train::kRunConfig, to_toml(train::resolve(cell.config)));
-    replace_file(run / train::kMetrics, "");
+    replace_file(run / run::kRunConfig, to_toml(run::resolve(cell.config)));
+    replace_file(run / run::kMetrics, "");
   }
   std::string calls() const {
     return fs::exists(tiny_.path("calls")) ? read_file(tiny_.path("calls")) : "";
@@ -189,11 +189,11 @@ TEST_F(Studied, ARunThatHasOnlyAConfigurationIsNotInTheWay) {
   cell.config.schedule.peak = 0.25;
   begin(cell);
   const fs::path run = run_directory(options_.output, cell);
-  fs::remove(run / train::kMetrics);
-  fs::create_directories(run / train::kCheckpoints);
+  fs::remove(run / run::kMetrics);
+  fs::create_directories(run / run::kCheckpoints);
   EXPECT_EQ(look()[0].action, Action::start);
   EXPECT_NE(look()[0].command.back(), "--resume");
-  replace_file(run / train::kCheckpoints / "000000001.safetensors", "");
+  replace_file(run / run::kCheckpoints / "000000001.safetensors", "");
   EXPECT_THAT([&] { look(); }, testing::ThrowsMessage<Error>(HasSubstr("schedule.peak: was 0.25")));
 }
 

@@ -4,21 +4,21 @@
 #include <string>
 #include <vector>
 
-#include "model/fairseq.h"
+#include "interop/fairseq.h"
 #include "nn/batch.h"
 #include "nn/parameters.h"
 #include "text/vocabulary.h"
 
-// tests/data/fairseq/<name>-e2d2.safetensors: a small model of the authors' code, one batch, and
-// what came out.
+// tests/fixtures/fairseq/<name>-e2d2.safetensors: a small model of the authors' code, one batch,
+// and what came out.
 namespace residual::test {
 
 class FairseqFixture {
  public:
   explicit FairseqFixture(const std::string& name)
-      : file_(model::SafeTensors::open(fs::path(RESIDUAL_TEST_DATA) / "fairseq" /
+      : file_(model::SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" /
                                        (name + "-e2d2.safetensors"))),
-        config_(model::fairseq_config(file_, {.prefix = "param."})) {}
+        config_(interop::fairseq_config(file_, {.prefix = "param."})) {}
 
   const model::Config& config() const { return config_; }
 
@@ -36,7 +36,7 @@ class FairseqFixture {
   // Sets the parameters to those under `prefix`: "param." before training, "train.param." after.
   void load(nn::Parameters& parameters, const std::string& prefix) const {
     const at::NoGradGuard no_grad;
-    const auto values = model::fairseq_values(file_, config_, prefix);
+    const auto values = interop::fairseq_values(file_, config_, prefix);
     for (size_t i = 0; i < values.size(); ++i) {
       Tensor leaf = parameters[i];
       leaf.copy_(at::tensor(at::ArrayRef<float>(values[i])).view(parameters.list()[i].shape));

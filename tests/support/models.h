@@ -9,7 +9,7 @@
 #include "base/checksum.h"
 #include "base/random.h"
 #include "decode/weights.h"
-#include "model/fairseq.h"
+#include "interop/fairseq.h"
 #include "model/parameters.h"
 
 namespace residual::test {
@@ -61,8 +61,8 @@ inline model::Config small_config(const std::string& scheme = "resi-dual") {
 
 inline ModelValues fairseq_model(const model::SafeTensors& file) {
   const std::string prefix = "param.";
-  ModelValues made{model::fairseq_config(file, {.prefix = prefix}), {}};
-  const auto values = model::fairseq_values(file, made.config, prefix);
+  ModelValues made{interop::fairseq_config(file, {.prefix = prefix}), {}};
+  const auto values = interop::fairseq_values(file, made.config, prefix);
   const auto parameters = model::parameters(made.config);
   for (size_t i = 0; i < parameters.size(); ++i) made.values[parameters[i].name] = values[i];
   return made;

@@ -8,7 +8,7 @@
 namespace residual::text {
 
 inline fs::path bpe_file(const std::string& name) {
-  return fs::path(RESIDUAL_TEST_DATA) / "bpe" / name;
+  return fs::path(RESIDUAL_FIXTURES) / "bpe" / name;
 }
 
 // What a transform makes of all lines of a text.

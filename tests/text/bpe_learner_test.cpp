@@ -27,8 +27,8 @@ WordCounts counts_of(std::string_view line) {
 }
 
 const std::vector<fs::path>& tokenised() {
-  static const std::vector<fs::path> files{fs::path(RESIDUAL_TEST_DATA) / "moses/tok.en",
-                                           fs::path(RESIDUAL_TEST_DATA) / "moses/tok.de"};
+  static const std::vector<fs::path> files{fs::path(RESIDUAL_FIXTURES) / "moses/tok.en",
+                                           fs::path(RESIDUAL_FIXTURES) / "moses/tok.de"};
   return files;
 }
 

@@ -10,10 +10,10 @@
 
 namespace residual::text {
 
-// Lines of tests/data/moses/NAME.
+// Lines of tests/fixtures/moses/NAME.
 inline std::vector<std::string> moses_lines(const std::string& name) {
   std::vector<std::string> lines;
-  for_each_line(fs::path(RESIDUAL_TEST_DATA) / "moses" / name, Invalid::refuse,
+  for_each_line(fs::path(RESIDUAL_FIXTURES) / "moses" / name, Invalid::refuse,
                 [&](std::string_view line, uint64_t) { lines.emplace_back(line); });
   return lines;
 }

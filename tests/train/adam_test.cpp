@@ -19,10 +19,10 @@ std::vector<float> random_values(size_t size, uint64_t seed) {
   return values;
 }
 
-class Adam : public testing::TestWithParam<AdamForm> {};
+class Adam : public testing::TestWithParam<run::AdamForm> {};
 
 TEST_P(Adam, IsItsDefinitionInDouble) {
-  OptimizerConfig config{.form = GetParam(), .weight_decay = 0.01, .average_decay = 0.6};
+  run::OptimizerConfig config{.form = GetParam(), .weight_decay = 0.01, .average_decay = 0.6};
   config.epsilon = 1e-3;  // large enough to show where it is added
   constexpr size_t kSize = 9;
   std::vector<float> values = random_values(kSize, 1), m(kSize), v(kSize), average(kSize);
@@ -38,7 +38,7 @@ TEST_P(Adam, IsItsDefinitionInDouble) {
       mean[i] = config.beta1 * mean[i] + (1 - config.beta1) * g;
       square[i] = config.beta2 * square[i] + (1 - config.beta2) * g * g;
       p[i] *= 1 - rate * config.weight_decay;
-      p[i] -= GetParam() == AdamForm::fairseq
+      p[i] -= GetParam() == run::AdamForm::fairseq
                   ? rate * std::sqrt(c2) / c1 * mean[i] / (std::sqrt(square[i]) + config.epsilon)
                   : rate * (mean[i] / c1) / (std::sqrt(square[i] / c2) + config.epsilon);
       a[i] = t == 1 ? p[i] : a[i] + std::max(0.4, 9.0 / (t + 8)) * (p[i] - a[i]);
@@ -50,7 +50,8 @@ TEST_P(Adam, IsItsDefinitionInDouble) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Adam, testing::Values(AdamForm::fairseq, AdamForm::textbook));
+INSTANTIATE_TEST_SUITE_P(Forms, Adam,
+                         testing::Values(run::AdamForm::fairseq, run::AdamForm::textbook));
 
 TEST(ReduceGradients, AddsInTheOrderOfTheWorkersWhateverTheThreads) {
   constexpr size_t kSize = 200'003;

@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include "tiny.h"
-#include "train/corpora.h"
+#include "run/corpora.h"
+#include "support/tiny_run.h"
 
 namespace residual::train {
 namespace {
 
 TEST(BatchStream, IsTheBatchersOwnCutAtTheEndOfAnEpoch) {
   const test::ReverseTask task;
-  TrainConfig config = task.config();
-  const Corpora corpora(config);
+  run::TrainConfig config = task.config();
+  const run::Corpora corpora(config);
   data::Batcher batcher = corpora.batcher(config);
   const data::BatchPosition start{.epoch = 1, .batch = batcher.batches_in_epoch(1) - 3};
   batcher.seek(start);

@@ -15,8 +15,8 @@ using testing::HasSubstr;
 class Distributed : public Runs {
  protected:
   // Four workers, so that there may be up to four processes.
-  static TrainConfig config() {
-    TrainConfig made = task().config();
+  static run::TrainConfig config() {
+    run::TrainConfig made = task().config();
     made.train.workers = 4;
     return made;
   }
@@ -42,12 +42,12 @@ class Distributed : public Runs {
     return fmt::format(
         "for i in $(seq 6000); do ls {}/*.safetensors > /dev/null 2>&1 && break; sleep 0.01; "
         "done\n",
-        (path(run) / kCheckpoints).string());
+        (path(run) / run::kCheckpoints).string());
   }
 };
 
 TEST_F(Distributed, RunsEndWithTheBytesOfOneProcess) {
-  TrainConfig one = config();
+  run::TrainConfig one = config();
   one.train.workers = 5;  // which two or three processes cannot share evenly
   one.validate.bleu = true;
   one.model.residual.name = "admin";  // looks at data before it begins
@@ -65,7 +65,7 @@ TEST_F(Distributed, RunsEndWithTheBytesOfOneProcess) {
 }
 
 TEST_F(Distributed, RunsGoOnInAnotherNumberOfProcessesAfterOneIsKilled) {
-  TrainConfig one = config();
+  run::TrainConfig one = config();
   one.train.max_updates = 240;
   ASSERT_EQ(shell(start(one, path("one"))).exit_code, 0);
   const auto killed =
@@ -80,7 +80,7 @@ TEST_F(Distributed, RunsGoOnInAnotherNumberOfProcessesAfterOneIsKilled) {
 }
 
 TEST_F(Distributed, ASignalToOneStopsAll) {
-  TrainConfig one = config();
+  run::TrainConfig one = config();
   one.train.max_updates = 1'000'000;
   const auto stopped =
       together(2, start(one, path("run")),
@@ -91,8 +91,8 @@ TEST_F(Distributed, ASignalToOneStopsAll) {
 }
 
 TEST_F(Distributed, TheFirstProcessTellsWhatIsNotFinite) {
-  TrainConfig one = config();
-  one.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  run::TrainConfig one = config();
+  one.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e30, .warmup = 0};
   const auto stopped = together(2, start(one, path("run")));
   EXPECT_EQ(stopped.exit_code, 1);
   EXPECT_THAT(stopped.error, AllOf(HasSubstr("is not finite; first: encoder"),
@@ -101,12 +101,12 @@ TEST_F(Distributed, TheFirstProcessTellsWhatIsNotFinite) {
 }
 
 TEST_F(Distributed, ProcessesMustFitTheRun) {
-  TrainConfig one = config();
+  run::TrainConfig one = config();
   one.train.workers = 2;
   const auto many = together(3, start(one, path("run")));
   EXPECT_EQ(many.exit_code, 1);
   EXPECT_THAT(many.error, HasSubstr("3 processes need as many workers at least"));
-  EXPECT_FALSE(fs::exists(path("run") / kRunConfig));
+  EXPECT_FALSE(fs::exists(path("run") / run::kRunConfig));
 
   const auto alone = shell("--distributed " + start(one, path("run")), "env -u RANK");
   EXPECT_EQ(alone.exit_code, 1);
@@ -115,7 +115,7 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
 
 // Two processes of which the second has other text.
 TEST_F(Distributed, ProcessesMustHaveTheSameText) {
-  TrainConfig one = config();
+  run::TrainConfig one = config();
   one.train.max_updates = 5;
   const auto with_data = [&](const fs::path& data, const std::string& options = "") {
     return test::run(fmt::format(
@@ -137,7 +137,7 @@ TEST_F(Distributed, ProcessesMustHaveTheSameText) {
   EXPECT_THAT(other_dev.error, HasSubstr("corpus of process 1 is not that of process 0"));
 
   // What was refused has not begun, and is not in the way.
-  EXPECT_FALSE(fs::exists(path("run") / kRunConfig));
+  EXPECT_FALSE(fs::exists(path("run") / run::kRunConfig));
   const auto same = with_data(task().prepared());
   EXPECT_EQ(same.exit_code, 0) << same.error;
 

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/mode.h"
+#include "run/corpora.h"
 #include "support/fairseq_fixture.h"
-#include "tiny.h"
-#include "train/corpora.h"
+#include "support/tiny_run.h"
 #include "train/schedule.h"
 
 namespace residual::train {
@@ -45,9 +45,9 @@ std::vector<float> packed(const std::vector<Tensor>& tensors) {
   return all;
 }
 
-// The settings of tests/data/fairseq's thirty updates.
-TrainConfig fairseq_settings(const model::Config& model) {
-  TrainConfig config;
+// The settings of tests/fixtures/fairseq's thirty updates.
+run::TrainConfig fairseq_settings(const model::Config& model) {
+  run::TrainConfig config;
   config.model = model;
   config.dropout = {.residual = 0, .attention = 0, .activation = 0};
   config.optimizer.weight_decay = 1e-4;
@@ -86,7 +86,7 @@ class Fairseq : public testing::TestWithParam<std::tuple<const char*, int>> {};
 TEST_P(Fairseq, ThirtyUpdatesFollowTheAuthorsCode) {
   const auto [name, workers] = GetParam();
   const test::FairseqFixture fixture(name);
-  TrainConfig config = fairseq_settings(fixture.config());
+  run::TrainConfig config = fairseq_settings(fixture.config());
   config.train.workers = workers;
   Learner learner(config);
   const std::vector<float> values = packed(fixture.parameters("param."));
@@ -118,11 +118,11 @@ class Learning : public testing::Test {
     static const test::ReverseTask made;
     return made;
   }
-  static TrainConfig config() {
-    return resolve(Corpora(task().config()).with_vocabularies(task().config()));
+  static run::TrainConfig config() {
+    return run::resolve(run::Corpora(task().config()).with_vocabularies(task().config()));
   }
-  static std::vector<data::Batch> batches(const TrainConfig& config, int count) {
-    const Corpora corpora(config);
+  static std::vector<data::Batch> batches(const run::TrainConfig& config, int count) {
+    const run::Corpora corpora(config);
     data::Batcher batcher = corpora.batcher(config);
     std::vector<data::Batch> taken;
     for (int i = 0; i < count; ++i) taken.push_back(batcher.next());
@@ -131,10 +131,10 @@ class Learning : public testing::Test {
 };
 
 TEST_F(Learning, DoesNotDependOnTheNumberOfThreads) {
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   c.train.workers = 3;
   const auto some = batches(c, 2);
-  std::vector<Checkpoint> ends;
+  std::vector<run::Checkpoint> ends;
   for (const int threads : {1, 2, 5}) {
     set_thread_count(threads);
     Learner learner(c);
@@ -149,7 +149,7 @@ TEST_F(Learning, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST_F(Learning, GradientsOfBatchesAddUpToThoseOfOneBatch) {
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   c.dropout = {.residual = 0, .attention = 0, .activation = 0};
   c.train.workers = 1;
   const auto two = batches(c, 2);
@@ -173,7 +173,7 @@ TEST_F(Learning, GradientsOfBatchesAddUpToThoseOfOneBatch) {
 }
 
 TEST_F(Learning, ScalingTheLossChangesNothingButRounding) {
-  const TrainConfig c = config();
+  const run::TrainConfig c = config();
   const auto some = batches(c, 1);
   Learner plain(c), scaled(c);
   plain.update(some, {.number = 1, .learning_rate = 1e-3});
@@ -182,10 +182,10 @@ TEST_F(Learning, ScalingTheLossChangesNothingButRounding) {
 }
 
 TEST_F(Learning, Bfloat16StaysNearFloat32) {
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   const auto some = batches(c, 1);
   Learner exact(c);
-  c.train.precision = Precision::bf16;
+  c.train.precision = run::Precision::bf16;
   Learner rounded(c);
   const UpdateStep step{.number = 1, .learning_rate = 1e-3};
   const auto a = exact.update(some, step), b = rounded.update(some, step);
@@ -194,11 +194,11 @@ TEST_F(Learning, Bfloat16StaysNearFloat32) {
 }
 
 TEST_F(Learning, IsTheSameWhenBlocksAreRecomputed) {
-  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
-    TrainConfig c = config();
+  for (const run::Precision precision : {run::Precision::fp32, run::Precision::bf16}) {
+    run::TrainConfig c = config();
     c.train.precision = precision;
     const auto some = batches(c, 2);
-    std::vector<Checkpoint> ends;
+    std::vector<run::Checkpoint> ends;
     for (const bool recompute : {false, true}) {
       c.train.recompute = recompute;
       Learner learner(c);
@@ -211,11 +211,11 @@ TEST_F(Learning, IsTheSameWhenBlocksAreRecomputed) {
 }
 
 TEST_F(Learning, GoesByTheOperatorsOfTheConfiguration) {
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   const auto some = batches(c, 1);
   const UpdateStep step{.number = 1, .learning_rate = 1e-3};
   const double fused = Learner(c).update(some, step).sums.gradient_norm;
-  c.train.ops = Operators::reference;
+  c.train.ops = run::Operators::reference;
   Learner learner(c);
   EXPECT_EQ(ops::mode(), ops::Mode::reference);
   EXPECT_NEAR(learner.update(some, step).sums.gradient_norm, fused, 1e-4 * fused);
@@ -226,13 +226,13 @@ TEST_F(Learning, StartsNoThreadsBesidesItsWorkers) {
   const auto threads = [] {
     return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
   };
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   c.train.workers = 3;
   set_thread_count(3);
   const auto some = batches(c, 2);
   parallel_for(3, 1, [](int64_t, int64_t) {});  // the pool itself
   const auto before = threads();
-  for (const Operators ops : {Operators::fused, Operators::reference}) {
+  for (const run::Operators ops : {run::Operators::fused, run::Operators::reference}) {
     c.train.ops = ops;
     Learner learner(c);
     for (int64_t n = 1; n <= 3; ++n) learner.update(some, {.number = n});
@@ -243,10 +243,10 @@ TEST_F(Learning, StartsNoThreadsBesidesItsWorkers) {
 }
 
 TEST_F(Learning, NothingChangesWhenALossIsNotFinite) {
-  const TrainConfig c = config();
+  const run::TrainConfig c = config();
   const auto some = batches(c, 1);
   Learner learner(c);
-  Checkpoint broken = learner.checkpoint();
+  run::Checkpoint broken = learner.checkpoint();
   broken.values[0] = std::numeric_limits<float>::infinity();
   learner.restore(broken);
   EXPECT_FALSE(learner.update(some, {.number = 1, .learning_rate = 1e-3}).finite);
@@ -255,7 +255,7 @@ TEST_F(Learning, NothingChangesWhenALossIsNotFinite) {
 }
 
 TEST_F(Learning, ValidatesTheAverageOfTheParametersAndGoesOnWithThemselves) {
-  TrainConfig c = config();
+  run::TrainConfig c = config();
   const auto some = batches(c, 1);
   Learner plain(c);
   c.optimizer.average_decay = 0.9;
@@ -270,11 +270,11 @@ TEST_F(Learning, ValidatesTheAverageOfTheParametersAndGoesOnWithThemselves) {
     const auto rate = static_cast<float>(average_rate(c.optimizer, n));
     for (size_t i = 0; i < values.size(); ++i) average[i] += rate * (values[i] - average[i]);
   }
-  const Checkpoint end = averaging.checkpoint();
+  const run::Checkpoint end = averaging.checkpoint();
   EXPECT_EQ(end.values, plain.model_values());
   EXPECT_THAT(averaging.model_values(), testing::Pointwise(testing::FloatNear(1e-6F), average));
 
-  Checkpoint of_average = plain.checkpoint();
+  run::Checkpoint of_average = plain.checkpoint();
   of_average.values = end.average;
   plain.restore(of_average);
   EXPECT_EQ(averaging.evaluate(some).loss, plain.evaluate(some).loss);
@@ -283,8 +283,8 @@ TEST_F(Learning, ValidatesTheAverageOfTheParametersAndGoesOnWithThemselves) {
 }
 
 TEST(ReferenceAdam, IsTheFlatOne) {
-  for (const AdamForm form : {AdamForm::fairseq, AdamForm::textbook}) {
-    OptimizerConfig config{.form = form, .weight_decay = 0.01, .average_decay = 0.3};
+  for (const run::AdamForm form : {run::AdamForm::fairseq, run::AdamForm::textbook}) {
+    run::OptimizerConfig config{.form = form, .weight_decay = 0.01, .average_decay = 0.3};
     const Tensor start = at::rand({100}), gradient = at::rand({100});
     Tensor a = start.clone(), m = at::zeros({100}), v = at::zeros({100}), b = start.clone();
     Tensor average = start.clone();
@@ -304,10 +304,10 @@ TEST(ReferenceAdam, IsTheFlatOne) {
 class Kinds : public Learning, public testing::WithParamInterface<model::Kind> {};
 
 TEST_P(Kinds, Learn) {
-  TrainConfig c = task().config();
+  run::TrainConfig c = task().config();
   c.model.kind = GetParam();
   c.dropout = {.residual = 0, .attention = 0, .activation = 0};
-  c = resolve(Corpora(c).with_vocabularies(c));
+  c = run::resolve(run::Corpora(c).with_vocabularies(c));
   const auto some = batches(c, 1);
   Learner learner(c);
   const double before = learner.evaluate(some).loss;

@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Place place(int rank, int size, int port) {
+run::Place place(int rank, int size, int port) {
   return {.rank = rank, .size = size, .host = "127.0.0.1", .port = port, .job = "test"};
 }
 
@@ -57,7 +57,7 @@ class Together : public testing::Test {
   }
 
   // The error that meeting the others gives, or "".
-  static std::string meet(const Place& place, const std::string& kind,
+  static std::string meet(const run::Place& place, const std::string& kind,
                           Peers::Duration patience = 20s) {
     try {
       const Peers peers(place, kind, patience);
@@ -160,7 +160,7 @@ TEST_F(Together, OthersSayWhereTheyLooked) {
   const int port = free_port();
   EXPECT_THAT(meet(place(1, 2, port), "kind", 50ms),
               HasSubstr(fmt::format("cannot reach 127.0.0.1:{}: ", port)));
-  Place nowhere = place(1, 2, port);
+  run::Place nowhere = place(1, 2, port);
   nowhere.host = "no-such-host.invalid";
   EXPECT_THAT(meet(nowhere, "kind", 50ms), HasSubstr("cannot reach no-such-host.invalid:"));
 }
@@ -181,7 +181,7 @@ TEST_F(Together, StrangersAreSentAwayAndTheOthersMeet) {
     scanner.send(text);
   }
   { const Socket silent = Socket::connect("127.0.0.1", port, until); }
-  Place other = place(1, 2, port);
+  run::Place other = place(1, 2, port);
   other.job = "another";
   const std::map<std::string, std::string> refused = {
       {meet(other, "kind"), "it belongs to another job"},
@@ -226,7 +226,7 @@ TEST_F(Together, LongNamesOfJobsAreOfNoConcern) {
   const int port = free_port();
   std::vector<std::future<std::string>> all;
   for (int rank = 0; rank < 3; ++rank) {
-    Place long_one = place(rank, 3, port);
+    run::Place long_one = place(rank, 3, port);
     long_one.job = std::string(500, 'x');
     all.push_back(std::async(std::launch::async, [=] { return meet(long_one, "kind"); }));
   }

@@ -16,8 +16,8 @@ using testing::Not;
 
 class Resumed : public Runs {
  protected:
-  static TrainConfig config(int64_t updates) {
-    TrainConfig made = task().config();
+  static run::TrainConfig config(int64_t updates) {
+    run::TrainConfig made = task().config();
     made.train.max_updates = updates;
     return made;
   }
@@ -34,7 +34,7 @@ class Resumed : public Runs {
 TEST_F(Resumed, RunsGiveWayOnlyToOneThatIsAccepted) {
   ASSERT_EQ(shell(start(config(5), path("run"))).exit_code, 0);
   const std::string checkpoint = read_file(newest(path("run")));
-  const std::string metrics = read_file(path("run") / kMetrics);
+  const std::string metrics = read_file(path("run") / run::kMetrics);
   fs::copy(task().prepared(), path("no-text"), fs::copy_options::recursive);
   fs::remove(path("no-text") / "dev.de.txt");
   const std::pair<std::string, const char*> mistakes[] = {
@@ -48,12 +48,12 @@ TEST_F(Resumed, RunsGiveWayOnlyToOneThatIsAccepted) {
     EXPECT_EQ(refused.exit_code, 1) << settings;
     EXPECT_THAT(refused.error, HasSubstr(message));
     EXPECT_TRUE(read_file(newest(path("run"))) == checkpoint) << settings;
-    EXPECT_EQ(read_file(path("run") / kMetrics), metrics);
+    EXPECT_EQ(read_file(path("run") / run::kMetrics), metrics);
     EXPECT_TRUE(fs::exists(path("run") / "best" / "model.safetensors"));
   }
   const auto started = shell(start(config(3), path("run")) + " --force");
   EXPECT_EQ(started.exit_code, 0) << started.error;
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(3));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(3));
 }
 
 TEST_F(Resumed, RunsAreNotStartedOver) {
@@ -70,11 +70,11 @@ TEST_F(Resumed, RunsGoOnWithTheirOwnDevCorpusOnly) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error, HasSubstr("has not the dev corpus that"));
 
-  TrainConfig resolved;  // a checkpoint of a version that did not note it
-  read_config(path("run") / kRunConfig, resolved);
-  Checkpoint older = read_checkpoint(newest(path("run")), resolved.model);
+  run::TrainConfig resolved;  // a checkpoint of a version that did not note it
+  read_config(path("run") / run::kRunConfig, resolved);
+  run::Checkpoint older = run::read_checkpoint(newest(path("run")), resolved.model);
   older.state.dev_corpus.clear();
-  write_checkpoint(newest(path("run")), resolved.model, older);
+  run::write_checkpoint(newest(path("run")), resolved.model, older);
   const auto gone_on = shell(other);
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.error;
 }
@@ -96,13 +96,13 @@ TEST_F(Resumed, RunsNeedTheirTextFilesBeforeAnyWork) {
   expect_refused("segmentation.de.toml: ");
   fs::remove(path("data") / "segmentation.de.toml");
   expect_refused("segmentation.de.toml: is not there, and models of this corpus need it");
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(5));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(5));
   EXPECT_FALSE(fs::exists(path("anew")));
 }
 
 TEST_F(Resumed, RunsDoWhatCheckSays) {
   ASSERT_EQ(shell(start(config(5), path("first"))).exit_code, 0);
-  TrainConfig from = config(5);
+  run::TrainConfig from = config(5);
   from.train.start_from = path("first").string();
   ASSERT_EQ(shell(start(from, path("run"))).exit_code, 0);
   fs::rename(path("first"), path("moved"));
@@ -118,48 +118,48 @@ TEST_F(Resumed, RunsDoWhatCheckSays) {
   const auto checked = shell("--check " + longer);
   EXPECT_EQ(checked.exit_code, 0) << checked.error;
   EXPECT_EQ(shell(longer).exit_code, 0);
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(8));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(8));
 }
 
 TEST_F(Resumed, RunsOfEpochsMayBeGivenUpdates) {
-  TrainConfig epochs = config(0);
+  run::TrainConfig epochs = config(0);
   epochs.train.max_epochs = 1;
   ASSERT_EQ(shell(start(epochs, path("run"))).exit_code, 0);
   const auto longer =
       shell(resume(path("run")) + " --set train.max_epochs=0 --set train.max_updates=15");
   EXPECT_EQ(longer.exit_code, 0) << longer.error;
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(15));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(15));
 }
 
 // Nothing is learned: only the first validation is a gain.
 TEST_F(Resumed, RunsLoseNoPatienceByHavingEnded) {
-  TrainConfig still = config(15);
-  still.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
+  run::TrainConfig still = config(15);
+  still.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
   still.validate = {.every_updates = 10, .every_epochs = 0, .patience = 1};
   ASSERT_EQ(shell(start(still, path("run"))).exit_code, 0);
   const auto longer = shell(resume(path("run")) + " --set train.max_updates=18");
   EXPECT_EQ(longer.exit_code, 0) << longer.error;
   EXPECT_THAT(longer.error, Not(HasSubstr("validate.patience is exhausted")));
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(18));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(18));
   const auto exhausted = shell(resume(path("run")) + " --set train.max_updates=40");
   EXPECT_THAT(exhausted.error, HasSubstr("validate.patience is exhausted"));
-  EXPECT_EQ(last_of(path("run")), checkpoint_name(20));
+  EXPECT_EQ(last_of(path("run")), run::checkpoint_name(20));
 }
 
 TEST_F(Resumed, RunsThatHaveGoneFurtherHaveNothingToDo) {
-  TrainConfig interrupted = config(20);
+  run::TrainConfig interrupted = config(20);
   interrupted.checkpoint.every_updates = 18;
   interrupted.validate = {.every_updates = 0, .every_epochs = 0};
   ASSERT_EQ(shell(start(interrupted, path("run"))).exit_code, 0);
   fs::remove(newest(path("run")));  // it stands between two lines of metrics
   for (const char* limit : {"max_updates=10", "max_updates=0 --set train.max_epochs=1"}) {
-    const std::string before = read_file(path("run") / kRunConfig);
+    const std::string before = read_file(path("run") / run::kRunConfig);
     const auto shorter = shell(resume(path("run")) + " --set train." + limit);
     EXPECT_EQ(shorter.exit_code, 0) << shorter.error;
     EXPECT_THAT(shorter.error,
                 AllOf(HasSubstr("nothing to do: the run "), Not(HasSubstr("| epoch"))));
-    EXPECT_EQ(last_of(path("run")), checkpoint_name(18));
-    EXPECT_EQ(read_file(path("run") / kRunConfig), before);
+    EXPECT_EQ(last_of(path("run")), run::checkpoint_name(18));
+    EXPECT_EQ(read_file(path("run") / run::kRunConfig), before);
     EXPECT_THAT(shell(resume(path("run")) + " --check --set train." + limit).error,
                 HasSubstr("nothing to do: the run "));
   }

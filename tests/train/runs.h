@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "run/run_directory.h"
 #include "support/shell.h"
-#include "tiny.h"
-#include "train/run_directory.h"
+#include "support/tiny_run.h"
 #include "train/trainer.h"
 
 // Whole runs of a task that is small enough for a test.
@@ -29,18 +29,19 @@ class Runs : public testing::Test {
   test::ShellResult shell(const std::string& arguments, const std::string& before = "") const {
     return test::run(before + " residual-train train " + arguments);
   }
-  std::string start(const TrainConfig& config, const fs::path& run) const {
+  std::string start(const run::TrainConfig& config, const fs::path& run) const {
     return task().recipe(config).string() + " -o " + run.string();
   }
   std::string resume(const fs::path& run) const { return "--resume -o " + run.string(); }
   fs::path path(const std::string& name) const { return directory_ / name; }
 
   // In this process.
-  static RunDirectory create(const TrainConfig& config, const fs::path& path) {
-    return RunDirectory::create(path, resolve(Corpora(config).with_vocabularies(config)), false);
+  static run::RunDirectory create(const run::TrainConfig& config, const fs::path& path) {
+    return run::RunDirectory::create(
+        path, run::resolve(run::Corpora(config).with_vocabularies(config)), false);
   }
   static std::string error_of(Trainer& trainer) {
-    const StopSignals signals;
+    const run::StopSignals signals;
     try {
       trainer.run(signals);
     } catch (const Error& error) {
@@ -50,7 +51,7 @@ class Runs : public testing::Test {
   }
 
   static fs::path newest(const fs::path& run) {
-    std::vector<fs::path> all(fs::directory_iterator(run / kCheckpoints), {});
+    std::vector<fs::path> all(fs::directory_iterator(run / run::kCheckpoints), {});
     return all.empty() ? fs::path() : *std::ranges::max_element(all);
   }
   static void expect_same_end(const fs::path& a, const fs::path& b) {

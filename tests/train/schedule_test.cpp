@@ -8,7 +8,7 @@ namespace residual::train {
 namespace {
 
 TEST(InverseSqrt, IsFairseqs) {
-  const ScheduleConfig schedule{.peak = 5e-4, .warmup = 4000, .warmup_init = 1e-7};
+  const run::ScheduleConfig schedule{.peak = 5e-4, .warmup = 4000, .warmup_init = 1e-7};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 1e-7);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 2000), (1e-7 + 5e-4) / 2);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 4000), 5e-4);
@@ -16,14 +16,15 @@ TEST(InverseSqrt, IsFairseqs) {
 }
 
 TEST(InverseSqrt, WithoutWarmupIsConstantFirst) {
-  const ScheduleConfig schedule{.peak = 5e-4, .warmup = 4000, .warmup_init = 5e-4};
+  const run::ScheduleConfig schedule{.peak = 5e-4, .warmup = 4000, .warmup_init = 5e-4};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 5e-4);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 3999), 5e-4);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 16000), 2.5e-4);
 }
 
 TEST(Linear, FallsFromPeakToEnd) {
-  ScheduleConfig schedule{.kind = ScheduleKind::linear, .peak = 1, .warmup = 0, .total = 100};
+  run::ScheduleConfig schedule{
+      .kind = run::ScheduleKind::linear, .peak = 1, .warmup = 0, .total = 100};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 1);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 75), 0.25);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 100), 0);
@@ -37,22 +38,23 @@ TEST(Linear, FallsFromPeakToEnd) {
 }
 
 TEST(Cosine, IsHalfwayInTheMiddle) {
-  const ScheduleConfig schedule{
-      .kind = ScheduleKind::cosine, .peak = 1, .warmup = 10, .total = 110, .end = 0.1};
+  const run::ScheduleConfig schedule{
+      .kind = run::ScheduleKind::cosine, .peak = 1, .warmup = 10, .total = 110, .end = 0.1};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 10), 1);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 60), 0.55);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 110), 0.1);
 }
 
 TEST(TFixup, DecaysFromTheFirstUpdate) {
-  const ScheduleConfig schedule{.kind = ScheduleKind::t_fixup, .peak = 5e-4, .warmup = 4000};
+  const run::ScheduleConfig schedule{
+      .kind = run::ScheduleKind::t_fixup, .peak = 5e-4, .warmup = 4000};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 0), 5e-4);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 12000), 2.5e-4);
 }
 
 TEST(Constant, StaysAtThePeakAfterTheWarmup) {
-  const ScheduleConfig schedule{
-      .kind = ScheduleKind::constant, .peak = 1e-3, .warmup = 10, .warmup_init = 0};
+  const run::ScheduleConfig schedule{
+      .kind = run::ScheduleKind::constant, .peak = 1e-3, .warmup = 10, .warmup_init = 0};
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 5), 5e-4);
   EXPECT_DOUBLE_EQ(learning_rate(schedule, 100000), 1e-3);
 }

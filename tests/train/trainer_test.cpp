@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 
 TEST_F(Runs, LearnToReverse) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.dropout = {.residual = 0, .attention = 0, .activation = 0};
   config.loss.label_smoothing = 0;
   config.train.max_updates = 200;
@@ -30,7 +30,7 @@ TEST_F(Runs, LearnToReverse) {
   config.checkpoint.every_updates = 100;
   auto run = create(config, path("run"));
   Trainer trainer(run);
-  const StopSignals signals;
+  const run::StopSignals signals;
   EXPECT_EQ(trainer.run(signals), End::finished);
   EXPECT_EQ(trainer.state().update, 200);
   EXPECT_LT(trainer.state().best[0].value, 3);  // bits; to guess one of 12 letters takes 3.6
@@ -40,18 +40,18 @@ TEST_F(Runs, LearnToReverse) {
 }
 
 TEST_F(Runs, WriteTheAverageOfTheirParametersAsTheModel) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.optimizer.average_decay = 0.9;
   config.train.max_updates = 20;
   config.validate.bleu = true;
   auto run = create(config, path("run"));
   Trainer trainer(run);
-  trainer.run(StopSignals());
-  const auto checkpoint = read_checkpoint(newest(path("run")), run.config().model);
+  trainer.run(run::StopSignals());
+  const auto checkpoint = run::read_checkpoint(newest(path("run")), run.config().model);
   EXPECT_NE(checkpoint.average, checkpoint.values);
   const auto model = model::Directory::open(path("run") / "last");
   const auto file = model::SafeTensors::open(newest(path("run")));
-  const auto tensors = model_tensors(file);
+  const auto tensors = run::model_tensors(file);
   EXPECT_EQ(tensors.size(), model::parameters(run.config().model).size());
   for (const auto& tensor : tensors) {
     EXPECT_EQ(tensor.bytes, file.at("average." + tensor.name).bytes);
@@ -60,16 +60,16 @@ TEST_F(Runs, WriteTheAverageOfTheirParametersAsTheModel) {
 }
 
 TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 20;
   ASSERT_EQ(shell(start(config, path("run"))).exit_code, 0);
   const test::ReverseTask other(300);  // of the same vocabulary
-  const std::string before = read_file(path("run") / kRunConfig);
+  const std::string before = read_file(path("run") / run::kRunConfig);
   const auto refused = shell(resume(path("run")) + " --set train.max_updates=30 --data " +
                              other.prepared().string());
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.error, HasSubstr("is not the corpus that"));
-  EXPECT_EQ(read_file(path("run") / kRunConfig), before);
+  EXPECT_EQ(read_file(path("run") / run::kRunConfig), before);
   // The same text in another place.
   fs::copy(task().prepared(), path("copy"), fs::copy_options::recursive);
   const auto gone_on =
@@ -77,7 +77,7 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.error;
 
   const std::string best = read_file(path("run") / "best" / "model.safetensors");
-  fs::remove_all(path("run") / kCheckpoints);
+  fs::remove_all(path("run") / run::kCheckpoints);
   const auto without = shell(resume(path("run")) + " --set train.max_updates=5");
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_THAT(without.error, HasSubstr("no checkpoint to go on from; start over with --force"));
@@ -86,20 +86,20 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
 
 // With learning rates of nothing, a run ends with what it started from.
 TEST_F(Runs, StartFromTheParametersOfAModel) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 20;
   ASSERT_EQ(shell(start(config, path("first"))).exit_code, 0);
   const auto weights = [&](const fs::path& run) {
     return read_file(run / "last" / "model.safetensors");
   };
-  TrainConfig still = config;
+  run::TrainConfig still = config;
   still.train.start_from = (path("first") / "last").string();
   still.train.seed = 7;
-  still.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
+  still.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
   ASSERT_EQ(shell(start(still, path("still"))).exit_code, 0);
   EXPECT_TRUE(weights(path("still")) == weights(path("first")));
 
-  TrainConfig other = still;
+  run::TrainConfig other = still;
   other.model.inner = 48;
   const auto wider = shell(start(other, path("wider")));
   EXPECT_EQ(wider.exit_code, 1);
@@ -124,7 +124,7 @@ TEST_F(Runs, LearnFromSentencePiecesAndValidateTheirText) {
                               " --set subwords.vocabulary_size=20 --set text.tokenizer=none -o " +
                               prepared);
   ASSERT_EQ(made.exit_code, 0) << made.error;
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.data.prepared = prepared;
   config.train.max_updates = 20;
   config.validate.bleu = true;
@@ -148,7 +148,7 @@ TEST_F(Runs, DrawSubwordsAnewAndResumeWithTheSameBytes) {
       "--target-lang de --data . --train train --dev dev --set subwords.merges=30 "
       "--set text.tokenizer=none -o prepared");
   ASSERT_EQ(made.exit_code, 0) << made.error;
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.data.prepared = prepared;
   ASSERT_EQ(shell(start(config, path("plain"))).exit_code, 0);
   config.dropout.subwords = 0.3;
@@ -157,15 +157,17 @@ TEST_F(Runs, DrawSubwordsAnewAndResumeWithTheSameBytes) {
   config.train.max_updates = 23;
   ASSERT_EQ(shell(start(config, path("parts"))).exit_code, 0);
   ASSERT_EQ(shell(resume(path("parts")) + " --threads 1 --set train.max_updates=60").exit_code, 0);
-  EXPECT_EQ(read_checkpoint(newest(path("parts")), Corpora(config).with_vocabularies(config).model)
+  EXPECT_EQ(run::read_checkpoint(newest(path("parts")),
+                                 run::Corpora(config).with_vocabularies(config).model)
                 .values,
-            read_checkpoint(newest(path("whole")), Corpora(config).with_vocabularies(config).model)
+            run::read_checkpoint(newest(path("whole")),
+                                 run::Corpora(config).with_vocabularies(config).model)
                 .values);
 }
 
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 240;
   config.optimizer.average_decay = 0.98;
   const auto begin = Clock::now();
@@ -184,8 +186,8 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
       seconds /= 2;
       fs::remove_all(path("killed"));
     }
-    arguments = fs::exists(path("killed") / kRunConfig) ? resume(path("killed"))
-                                                        : start(config, path("killed"));
+    arguments = fs::exists(path("killed") / run::kRunConfig) ? resume(path("killed"))
+                                                             : start(config, path("killed"));
   }
   EXPECT_GT(kills, 0);
   const auto last = shell(arguments, "nice");  // another scheduling, the same bits
@@ -194,7 +196,7 @@ TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
 }
 
 TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 100;
   ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
   const auto interrupted =
@@ -209,7 +211,7 @@ TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
 }
 
 TEST_F(Runs, GoOnWhenNobodyReadsTheirMessages) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.log.every_updates = 1;
   const auto result = test::run("(residual-train train " + start(config, path("run")) +
                                 " 2>&1; echo $? > code) | head -n 1; cat code");
@@ -218,7 +220,7 @@ TEST_F(Runs, GoOnWhenNobodyReadsTheirMessages) {
 }
 
 TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
   config.train.max_updates = 35;
   ASSERT_EQ(shell(start(config, path("damaged"))).exit_code, 0);
@@ -235,7 +237,7 @@ class FullDisk : public FileSystem {
   explicit FullDisk(bool is_full = false) : full_(is_full) {}
 
   void write(int file, const fs::path& path, std::string_view bytes) override {
-    if (full_ && path.string().find(kCheckpoints) != std::string::npos) {
+    if (full_ && path.string().find(run::kCheckpoints) != std::string::npos) {
       refused_ = true;
       fail("{}: cannot write: No space left on device", path.string());
     }
@@ -243,7 +245,7 @@ class FullDisk : public FileSystem {
   }
   void rename(const fs::path& from, const fs::path& to) override {
     FileSystem::rename(from, to);
-    if (to.parent_path().filename() == kCheckpoints) full_ = true;
+    if (to.parent_path().filename() == run::kCheckpoints) full_ = true;
   }
   bool has_refused() const { return refused_; }
 
@@ -257,7 +259,7 @@ class WaitForRefusal : public Observer {
   explicit WaitForRefusal(const FullDisk& disk) : disk_(disk) {}
 
   std::string option() const override { return ""; }
-  void updated(int64_t update, const Learner& /*learner*/, RunLog& /*log*/) override {
+  void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     while (update > 20 && !disk_.has_refused()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -268,7 +270,7 @@ class WaitForRefusal : public Observer {
 };
 
 TEST_F(Runs, WhoseFirstCheckpointCannotBeWrittenDoNotSpeakOfOthers) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 10;
   {
     FullDisk disk(/*is_full=*/true);
@@ -277,14 +279,14 @@ TEST_F(Runs, WhoseFirstCheckpointCannotBeWrittenDoNotSpeakOfOthers) {
     EXPECT_THAT(error_of(trainer), HasSubstr("device. It would have been the first; see to it, "
                                              "then begin again with: residual train --resume"));
   }
-  auto run = RunDirectory::resume(path("run"), nullptr);
+  auto run = run::RunDirectory::resume(path("run"), nullptr);
   Trainer trainer(run);
   EXPECT_EQ(trainer.state().update, 0);
   EXPECT_EQ(error_of(trainer), "");
 }
 
 TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.validate.every_epochs = 0;
   {
     FullDisk disk;
@@ -298,8 +300,8 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
   }
   EXPECT_THAT(read_file(path("run") / "log.txt"),
               HasSubstr("the checkpoint of update 20 could not be written"));
-  EXPECT_EQ(newest(path("run")).filename(), checkpoint_name(10));
-  auto run = RunDirectory::resume(path("run"), nullptr);
+  EXPECT_EQ(newest(path("run")).filename(), run::checkpoint_name(10));
+  auto run = run::RunDirectory::resume(path("run"), nullptr);
   Trainer trainer(run);
   EXPECT_EQ(trainer.state().update, 10);
   EXPECT_EQ(error_of(trainer), "");
@@ -312,7 +314,7 @@ class ReplacedText : public Observer {
   explicit ReplacedText(fs::path prepared) : prepared_(std::move(prepared)) {}
 
   std::string option() const override { return ""; }
-  void updated(int64_t update, const Learner& /*learner*/, RunLog& /*log*/) override {
+  void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     if (update > 1) return;
     replace_file(prepared_ / "vocabulary.txt", "z 1\n");
     fs::remove(prepared_ / "segmentation.de.toml");
@@ -324,9 +326,9 @@ class ReplacedText : public Observer {
 
 TEST_F(Runs, WriteTheTextFilesThatTheyBeganWith) {
   const test::ReverseTask own(100);
-  TrainConfig config = own.config();
+  run::TrainConfig config = own.config();
   config.train.max_updates = 20;
-  config.validate.metric = Metric::bleu;
+  config.validate.metric = run::Metric::bleu;
   const char* const files[] = {"vocabulary.txt", "segmentation.en.toml", "segmentation.de.toml"};
   std::map<std::string, std::string> before;
   for (const char* file : files) before[file] = read_file(own.prepared() / file);
@@ -343,8 +345,8 @@ TEST_F(Runs, WriteTheTextFilesThatTheyBeganWith) {
 }
 
 TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
-  TrainConfig config = task().config();
-  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  run::TrainConfig config = task().config();
+  config.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e30, .warmup = 0};
   auto run = create(config, path("run"));
   Trainer trainer(run);
   const std::string error = error_of(trainer);
@@ -360,8 +362,8 @@ TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
 
 // Whoever is sent a bundle replays what others wrote.
 TEST_F(Runs, ReplayOnlyBatchesThatTheModelCanRead) {
-  TrainConfig config = task().config();
-  config = resolve(Corpora(config).with_vocabularies(config));
+  run::TrainConfig config = task().config();
+  config = run::resolve(run::Corpora(config).with_vocabularies(config));
   const Learner learner(config);
   const auto symbols = static_cast<int32_t>(config.model.source_vocabulary);
   const auto error = [&](data::Batch shard) -> std::string {
@@ -408,10 +410,10 @@ TEST_F(Runs, ReplayOnlyBatchesThatTheModelCanRead) {
 }
 
 TEST_F(Runs, NameTheParameterAndTheBlockThatWentWrong) {
-  TrainConfig config = task().config();
-  config = resolve(Corpora(config).with_vocabularies(config));
+  run::TrainConfig config = task().config();
+  config = run::resolve(run::Corpora(config).with_vocabularies(config));
   Learner learner(config);
-  Checkpoint broken = learner.checkpoint();
+  run::Checkpoint broken = learner.checkpoint();
   const auto& parameters = learner.parameters().list();
   size_t at = 0;
   for (const auto& p : parameters) {
@@ -420,7 +422,7 @@ TEST_F(Runs, NameTheParameterAndTheBlockThatWentWrong) {
   }
   broken.values[at] = std::numeric_limits<float>::quiet_NaN();
   learner.restore(broken);
-  const Corpora corpora(config);
+  const run::Corpora corpora(config);
   const std::vector<data::Batch> batches{corpora.batcher(config).next()};
   const Finding found = find_nonfinite(learner, config, batches, 1);
   EXPECT_THAT(found.place, HasSubstr("decoder.layers.0.feed_forward, output: "));
@@ -428,9 +430,9 @@ TEST_F(Runs, NameTheParameterAndTheBlockThatWentWrong) {
 }
 
 TEST_F(Runs, MaySkipWhatIsNotFiniteOrLowerTheLearningRate) {
-  TrainConfig config = task().config();
-  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
-  config.train.on_nonfinite = OnNonfinite::lower;
+  run::TrainConfig config = task().config();
+  config.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  config.train.on_nonfinite = run::OnNonfinite::lower;
   auto run = create(config, path("run"));
   Trainer trainer(run);
   const std::string error = error_of(trainer);  // after many: it is hopeless
@@ -450,9 +452,9 @@ TEST_F(Runs, StopWhenTheLossScaleIsExhausted) {
   } catch (const c10::Error&) {
     GTEST_SKIP() << "this LibTorch has no float16 products on CPUs";
   }
-  TrainConfig config = task().config();
-  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e30, .warmup = 0};
-  config.train.precision = Precision::fp16;
+  run::TrainConfig config = task().config();
+  config.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e30, .warmup = 0};
+  config.train.precision = run::Precision::fp16;
   config.loss_scale = {.initial = 1, .minimum = 0.5};
   auto run = create(config, path("run"));
   Trainer trainer(run);
@@ -461,7 +463,7 @@ TEST_F(Runs, StopWhenTheLossScaleIsExhausted) {
 }
 
 TEST_F(Runs, NameTheEpochThatTheyValidateAfter) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 0;
   config.train.max_epochs = 2;
   config.validate = {.every_updates = 0, .every_epochs = 1};
@@ -469,7 +471,7 @@ TEST_F(Runs, NameTheEpochThatTheyValidateAfter) {
   Trainer trainer(run);
   EXPECT_EQ(error_of(trainer), "");
   std::vector<int64_t> epochs;
-  std::ifstream lines(path("run") / kMetrics);
+  std::ifstream lines(path("run") / run::kMetrics);
   for (std::string line; std::getline(lines, line);) {
     const auto object = nlohmann::json::parse(line);
     if (object["kind"] == "valid") epochs.push_back(object["epoch"]);
@@ -478,25 +480,25 @@ TEST_F(Runs, NameTheEpochThatTheyValidateAfter) {
 }
 
 TEST_F(Runs, EndWhenPatienceDoes) {
-  TrainConfig config = task().config();
-  config.schedule = {.kind = ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
+  run::TrainConfig config = task().config();
+  config.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e-30, .warmup = 0};
   config.validate = {.every_updates = 5, .every_epochs = 0, .patience = 3};
   auto run = create(config, path("run"));
   Trainer trainer(run);
-  const StopSignals signals;
+  const run::StopSignals signals;
   EXPECT_EQ(trainer.run(signals), End::patience);
   EXPECT_EQ(trainer.state().update, 20);
 }
 
 TEST_F(Runs, KeepTheCheckpointsTheyAreAskedTo) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.checkpoint = {.every_updates = 8, .keep_last = 2, .keep_epochs = 2, .keep_best = 1};
   auto run = create(config, path("run"));
   Trainer trainer(run);
   EXPECT_EQ(error_of(trainer), "");
   std::set<int64_t> left;
   for (const auto& [update, file] :
-       CheckpointStore(path("run") / kCheckpoints, run.config().model).list()) {
+       run::CheckpointStore(path("run") / run::kCheckpoints, run.config().model).list()) {
     left.insert(update);
   }
   EXPECT_TRUE(left.contains(60) && left.contains(56));
@@ -508,7 +510,7 @@ TEST_F(Runs, KeepTheCheckpointsTheyAreAskedTo) {
 }
 
 TEST_F(Runs, KeepTheCheckpointsOfAsManyEpochsAsTheyAreAskedTo) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.validate = {.every_updates = 0, .every_epochs = 0};
   config.checkpoint = {.every_updates = 0, .every_epochs = 2, .keep_last = 1, .keep_epochs = 3};
   config.train.max_updates = 0;
@@ -521,12 +523,12 @@ TEST_F(Runs, KeepTheCheckpointsOfAsManyEpochsAsTheyAreAskedTo) {
   ASSERT_EQ(ends.size(), 3u);
   EXPECT_EQ(ends[1] - ends[0], ends[2] - ends[1]);
   EXPECT_EQ(ends[2] / (ends[2] - ends[1]), 4);
-  const CheckpointStore store(path("run") / kCheckpoints, run.config().model);
+  const run::CheckpointStore store(path("run") / run::kCheckpoints, run.config().model);
   for (const int64_t end : ends) EXPECT_TRUE(store.list().contains(end)) << end;
 }
 
 TEST_F(Runs, RefuseToStartOverOrToShare) {
-  TrainConfig config = task().config();
+  run::TrainConfig config = task().config();
   config.train.max_updates = 5;
   ASSERT_EQ(shell(start(config, path("run"))).exit_code, 0);
   const auto again = shell(start(config, path("run")));
@@ -535,7 +537,7 @@ TEST_F(Runs, RefuseToStartOverOrToShare) {
   const auto other = shell(start(config, path("run")) + " --resume --set optimizer.beta2=0.9");
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_THAT(other.error, HasSubstr("optimizer.beta2: was 0.98, now 0.9"));
-  const auto held = RunDirectory::resume(path("run"), nullptr);
+  const auto held = run::RunDirectory::resume(path("run"), nullptr);
   const auto second = shell(resume(path("run")));
   EXPECT_EQ(second.exit_code, 1);
   EXPECT_THAT(second.error, HasSubstr("another process is training in it"));

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace residual::run {
+
+// Where a process stands among those that train one model, and where they meet.
+struct Place {
+  int rank = 0;
+  int size = 1;
+  std::string host;  // of process 0
+  int port = 0;
+  std::string job;  // keeps two groups on the same machines apart; may be empty
+};
+
+// As whoever started the processes says it in their environment: torchrun (RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT; also by hand), Open MPI, MPICH and Intel MPI, or Slurm.
+// `variable` gives a variable's value, null if it is not set.
+Place place_from(const std::function<const char*(const char*)>& variable);
+Place place_from_environment();
+
+}  // namespace residual::run

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/files.h"
+#include "run/display.h"
+#include "run/events.h"
+#include "run/metrics.h"
+
+namespace residual::run {
+
+// All that a run tells: people through the display and log.txt, programs through metrics.jsonl
+// (values that depend on configuration, corpus and update alone), speed.jsonl (times) and
+// TensorBoard's event files.
+class RunLog {
+ public:
+  RunLog() = default;  // tells nobody
+  // A run that resumes after `update` continues metrics.jsonl at `metrics_bytes`.
+  RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t metrics_bytes,
+         FileSystem& system);
+
+  void say(const std::string& text);   // on the display, and with the time in log.txt
+  void note(const std::string& text);  // in log.txt only
+  void live(const Status& status);
+
+  // A line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars
+  // "kind/key" of the event file.
+  void metrics(const std::string& kind, int64_t update, const nlohmann::ordered_json& values);
+  void speed(const nlohmann::ordered_json& values);
+
+  int64_t sync();  // how long metrics.jsonl is, all of it on disk
+
+ private:
+  struct Outlets {
+    GrowingFile text, metrics, speed;
+    std::unique_ptr<EventFile> events = nullptr;
+    Display display{};
+  };
+  std::unique_ptr<Outlets> to_;
+};
+
+}  // namespace residual::run
