@@ -1,4 +1,7 @@
-/* translate MODEL [SETTINGS] < lines > translations, with libresidual's C functions. */
+/* Translates lines with libresidual's C functions:
+ *
+ *   translate MODEL [SETTINGS] < lines > translations
+ */
 
 #define _POSIX_C_SOURCE 200809L /* getline */
 

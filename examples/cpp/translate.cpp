@@ -1,4 +1,4 @@
-// translate MODEL [SETTINGS] < lines > translations
+// Translates lines with libresidual: translate MODEL [SETTINGS] < lines > translations
 
 #include <iostream>
 #include <residual/residual.hpp>

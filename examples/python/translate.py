@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""translate.py MODEL [SETTINGS] < lines > translations, with libresidual and nothing but ctypes.
+"""Translates lines with libresidual through ctypes.
 
-RESIDUAL_LIBRARY names the library if the loader does not find it.
+usage: translate.py MODEL [SETTINGS] < lines > translations
+
+The environment variable RESIDUAL_LIBRARY names the library if the loader does not find it.
 """
 
 import ctypes

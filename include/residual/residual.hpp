@@ -1,11 +1,11 @@
-// ResiDual for C++ programs (C++17 or later).
+// The C++ interface of ResiDual (C++17 or later).
 //
 //   residual::Translator translator("models/de-en", "beam=4 precision=int8");
 //   std::cout << translator.translate("Guten Morgen!") << '\n';
 //
-// This is residual.h with C++'s types and exceptions, all of it inline: a program depends on the C
-// functions alone, whatever its compiler and standard library are. What residual.h says about text,
-// settings and threads holds here too.
+// This header wraps residual.h with C++ types and exceptions. All functions are inline, so a
+// program depends only on the C functions and works with any compiler and standard library. The
+// rules of residual.h on text, settings and threads apply here too.
 #pragma once
 
 #include <residual/residual.h>
@@ -28,7 +28,7 @@ struct Candidate {
 
 class Translator {
  public:
-  // A model directory, bundle or run; settings like "beam=4 length_penalty=0.6".
+  // Opens a model directory, bundle or run. Settings are words like "beam=4 length_penalty=0.6".
   explicit Translator(const std::string& model, const std::string& settings = "")
       : translator_(residual_open(c_str(model), c_str(settings))) {
     if (!translator_) throw Error(residual_error());
@@ -38,7 +38,7 @@ class Translator {
     return translate(std::vector<std::string>{line})[0];
   }
 
-  // The best translation of each line.
+  // Returns the best translation of each line.
   std::vector<std::string> translate(const std::vector<std::string>& lines) const {
     const Translations found = run(lines);
     std::vector<std::string> texts;
@@ -47,7 +47,7 @@ class Translator {
     return texts;
   }
 
-  // All translations of each line, best first: as many as the setting n_best says.
+  // Returns the translations of each line, best first. The setting n_best limits their number.
   std::vector<std::vector<Candidate>> candidates(const std::vector<std::string>& lines) const {
     const Translations found = run(lines);
     std::vector<std::vector<Candidate>> all(lines.size());
@@ -60,7 +60,7 @@ class Translator {
     return all;
   }
 
-  // log p(target | source) of each pair.
+  // Returns log p(target | source) of each pair.
   std::vector<double> log_probabilities(const std::vector<std::string>& sources,
                                         const std::vector<std::string>& targets) const {
     if (sources.size() != targets.size()) throw Error("sources and targets differ in number");
@@ -86,7 +86,7 @@ class Translator {
     return out;
   }
 
-  // The C functions would take what comes before a zero byte for all of it.
+  // The C functions would treat a zero byte as the end of the text.
   static const char* c_str(const std::string& text) {
     if (text.find('\0') != std::string::npos) throw Error("text with a zero byte in it");
     return text.c_str();
