@@ -281,4 +281,11 @@ void RunDirectory::begin(const std::string& libraries, int processes, FileSystem
   replace_file(file, to_toml(environment), system);
 }
 
+std::string commit_of(const fs::path& run) {
+  Environment environment;
+  const fs::path file = run / kEnvironment;
+  if (fs::exists(file)) read_config(file, environment);
+  return environment.sessions.empty() ? "" : environment.sessions[0].commit;
+}
+
 }  // namespace residual::run

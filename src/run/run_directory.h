@@ -50,4 +50,7 @@ class RunDirectory {
   int lock_;                  // held while the process lives: no two work on one run
 };
 
+// The commit of the program that trained a run first; "" if the directory does not say.
+std::string commit_of(const fs::path& run);
+
 }  // namespace residual::run

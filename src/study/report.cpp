@@ -172,6 +172,7 @@ fs::path write_report(const Findings& all) {
   report::write_report(make_report(all),
                        {Format::html, Format::csv, Format::json, Format::svg, Format::markdown},
                        directory);
+  replace_file(directory / "runs.csv", runs_csv(all));
   return directory;
 }
 

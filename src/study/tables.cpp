@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/progress.h"
+#include "run/run_directory.h"
 #include "schemes/listing.h"
 #include "schemes/registry.h"
 
@@ -180,6 +181,25 @@ TextTable run_table(const Findings& all) {
                         {scored ? fmt::format("{:.2f}", finding.result->mean_bleu()) : kNothing},
                         {finding.p_value ? fmt::format("{:.3f}", *finding.p_value) : kNothing},
                         {format_duration(finding.record.seconds)}});
+  }
+  return out;
+}
+
+std::string runs_csv(const Findings& all) {
+  std::string out =
+      "run,scheme,variant,encoder_layers,decoder_layers,schedule,peak,seed,updates,converged,"
+      "dev_perplexity,bleu,seconds,commit\n";
+  for (const auto& [work, result, record, p_value, gain] : all.cells) {
+    if (!result) continue;
+    const Cell& cell = work.cell;
+    const model::Config& model = cell.config.model;
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{:.4f},{:.2f},{:.0f},{}\n", cell.name,
+                       all.plan.schemes[cell.scheme].name, all.plan.schemes[cell.scheme].variant,
+                       model.encoder_layers, model.decoder_layers,
+                       all.plan.schedules.empty() ? "" : all.plan.schedules[cell.schedule].name,
+                       cell.config.schedule.peak, all.plan.seeds[cell.seed], result->updates,
+                       result->converged, std::exp2(result->dev_nll), result->mean_bleu(),
+                       result->seconds, run::commit_of(run_directory(all.output, cell)));
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "report/report.h"
@@ -17,6 +18,10 @@ report::TextTable grid_table(const Findings& findings);
 
 // Every run: state, perplexity, BLEU, significance, time.
 report::TextTable run_table(const Findings& findings);
+
+// The same for programs: a line of comma-separated values for each finished run, with what it was
+// trained as (scheme, layers, schedule, peak rate, seed, commit) and what came of it.
+std::string runs_csv(const Findings& findings);
 
 // The command that trains each run.
 report::TextTable command_table(const Findings& findings);
