@@ -7,23 +7,15 @@
 
 #include "base/error.h"
 #include "run/verify.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 #include "support/tiny_run.h"
 
 namespace residual::run {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
-
-template <class Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(Corpora, NeedTheVocabularyTheyWereMadeWith) {
   const test::ReverseTask task(20);

@@ -12,22 +12,14 @@
 #include "base/log.h"
 #include "model/directory.h"
 #include "run/metrics.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 
 namespace residual::run {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
-
-template <class Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class RunDirectories : public testing::Test {
  protected:

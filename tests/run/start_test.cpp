@@ -6,23 +6,15 @@
 #include "base/error.h"
 #include "interop/export.h"
 #include "model/export.h"
+#include "support/error_of.h"
 #include "support/model_files.h"
 #include "support/tiny_run.h"
 
 namespace residual::run {
 namespace {
 
+using test::error_of;
 using testing::HasSubstr;
-
-template <class Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(StartValues, AreNotTakenFromWhatTranslatingOrFairseqAloneReads) {
   const test::ReverseTask task(20);
