@@ -60,7 +60,7 @@ std::string_view type_name(const toml::node& node) {
     case toml::node_type::floating_point:
       return "a number";
     case toml::node_type::boolean:
-      return "a truth value";
+      return "a boolean";
     default:
       return "a date or time";
   }
@@ -205,7 +205,7 @@ class Reader : public ConfigVisitor {
     const bool is_number = !index.empty() && index.size() < 10 &&
                            index.find_first_not_of("0123456789") == std::string::npos;
     require(is_number && std::stoul(index) < elements.size(),
-            "{}{}: expected the number of an element, 0 to {}, got \"{}\"", where(node), path,
+            "{}{}: expected an element's index from 0 to {}, got \"{}\"", where(node), path,
             elements.size() - 1, index);
     require(node.is_table(), "{}{}.{}: expected a table, got {}", where(node), path, index,
             type_name(node));

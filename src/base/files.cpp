@@ -166,8 +166,8 @@ AtomicFile::AtomicFile(fs::path path, FileSystem& system)
     return;
   }
   const fs::path directory = directory_of(path_);
-  require(fs::is_directory(directory, ignored), "{}: there is no directory {}", path_.string(),
-          directory.string());
+  require(fs::is_directory(directory, ignored), "{}: the directory {} does not exist",
+          path_.string(), directory.string());
   const std::string prefix = partial_prefix(path_);
   for (const auto& left : fs::directory_iterator(directory, ignored)) {
     if (!left.path().filename().string().starts_with(prefix)) continue;
@@ -285,8 +285,8 @@ AtomicDirectory::AtomicDirectory(const fs::path& target, bool replace, const std
   }
   gives_way();
   require(target_.filename() != "." && target_.filename() != ".." && !is_mount_point(target_),
-          "{}: a result appears by renaming, which \".\" and mount points do not allow; give a "
-          "directory in it",
+          "{}: the result is renamed into place, which \".\" and mount points do not allow; give a "
+          "directory inside it",
           target_.string());
   const fs::path parent = directory_of(target_);
   fs::create_directories(parent);
@@ -322,8 +322,8 @@ bool AtomicDirectory::gives_way() const {
   require(replace_, "{}: already exists; give another directory, or --force to replace it",
           target_.string());
   require(fs::is_directory(target_) && (fs::is_empty(target_) || fs::exists(target_ / marker_)),
-          "{}: holds no {}, so it is not an earlier result and is not replaced", target_.string(),
-          marker_);
+          "{}: does not contain {}, so it is not an earlier result and is not replaced",
+          target_.string(), marker_);
   return true;
 }
 

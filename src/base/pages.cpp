@@ -32,7 +32,7 @@ void Pages::grow(size_t bytes) {
   void* const made = data_ == nullptr ? mmap(nullptr, size, PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                                       : mremap(data_, size_, size, MREMAP_MAYMOVE);
-  require(made != MAP_FAILED, "no memory for {} bytes", size);
+  require(made != MAP_FAILED, "cannot allocate {} bytes", size);
   madvise(made, size, MADV_HUGEPAGE);  // a wish: without huge pages all works as well
   data_ = static_cast<std::byte*>(made);
   size_ = size;

@@ -35,7 +35,7 @@ int exit_code_of(int status) {
 ProcessResult run_process(const std::vector<std::string>& argv) {
   const std::vector<char*> pointers = pointers_to(argv);
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_errno(argv[0], "cannot make a pipe");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_errno(argv[0], "cannot create a pipe");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -120,7 +120,7 @@ Filter::Filter(const std::vector<std::string>& argv, int file) : name_(argv[0]) 
   const std::vector<char*> pointers = pointers_to(argv);
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    fail_errno(name_, "cannot make a socket");
+    fail_errno(name_, "cannot create a socket");
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -151,7 +151,7 @@ Filter::~Filter() {
 std::string Filter::operator()(std::string_view line) {
   const std::string sent = std::string(line) + '\n';
   const auto require_running = [&](ssize_t n) {
-    require(n > 0, "{}: ended while it was needed; if it said why, that stands above", name_);
+    require(n > 0, "{}: the process ended unexpectedly; any reason it printed is above", name_);
   };
   for (std::string_view left = sent; !left.empty();) {
     const ssize_t n = ::send(socket_, left.data(), left.size(), MSG_NOSIGNAL);

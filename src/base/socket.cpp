@@ -153,7 +153,7 @@ Socket Socket::connect(const std::string& host, int port, Time until) {
     }
     if (Clock::now() + kBetweenTries >= until) fail("cannot reach {}:{}: {}", host, port, why);
     if (!told && Clock::now() - begin > kSilence) {
-      log::info("{}:{} cannot be reached yet: {}; trying on", host, port, why);
+      log::info("cannot reach {}:{} yet: {}; retrying", host, port, why);
       told = true;
     }
     std::this_thread::sleep_for(kBetweenTries);
@@ -162,7 +162,7 @@ Socket Socket::connect(const std::string& host, int port, Time until) {
 
 Socket Socket::accept(Time until) const {
   for (;;) {
-    require(wait_for(file_, POLLIN, until), "nobody has come");
+    require(wait_for(file_, POLLIN, until), "no connection arrived in time");
     Socket made(::accept4(file_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (made.file_ >= 0) {
       prepare_connection(made.file_);
@@ -184,7 +184,7 @@ void Socket::send(std::span<const char> bytes) const {
     } else if (errno == EAGAIN) {
       wait_for(file_, POLLOUT, Time::max());
     } else if (errno != EINTR) {
-      fail("the connection is lost: {}", reason());
+      fail("connection lost: {}", reason());
     }
   }
 }
@@ -195,11 +195,11 @@ void Socket::receive(std::span<char> bytes, Time until) const {
     if (done > 0) {
       bytes = bytes.subspan(static_cast<size_t>(done));
     } else if (done == 0) {
-      fail("it has closed the connection");
+      fail("the other side closed the connection");
     } else if (errno == EAGAIN) {
-      require(wait_for(file_, POLLIN, until), "it says nothing");
+      require(wait_for(file_, POLLIN, until), "no data arrived in time");
     } else if (errno != EINTR) {
-      fail("the connection is lost: {}", reason());
+      fail("connection lost: {}", reason());
     }
   }
 }

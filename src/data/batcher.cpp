@@ -31,7 +31,7 @@ uint64_t stream(size_t input, int64_t pass) {
 
 void check(const BatchOptions& o) {
   require(o.composition == "residual" || o.composition == "fairseq",
-          "unknown batch composition \"{}\"; known are residual and fairseq", o.composition);
+          "unknown batch composition \"{}\"; expected residual or fairseq", o.composition);
   require(o.max_tokens >= 1 && o.max_tokens <= kMostTokens,
           "max_tokens is {}; it must be from 1 to {}", o.max_tokens, kMostTokens);
   require(o.max_sentences >= 0, "max_sentences is {}; it must not be negative", o.max_sentences);
@@ -89,7 +89,7 @@ int64_t Batcher::count_kept(size_t input) const {
     ++kept;
     if (std::max(at.source, at.target) > options_.max_tokens) {
       fail(
-          "{}: the pair of line {} has {} source and {} target tokens, a batch at most {}; raise "
+          "{}: the pair in line {} has {} source and {} target tokens, a batch at most {}; raise "
           "max_tokens, or lower max_source or max_target to leave such pairs out",
           name, corpus.line(pair), at.source, at.target, options_.max_tokens);
     }
@@ -217,7 +217,7 @@ void Batcher::append(const Planned& planned, int64_t epoch, int64_t pair, Batch&
 
 Batch Batcher::get(BatchPosition position) {
   const int64_t count = batches_in_epoch(position.epoch);
-  require(position.batch >= 0 && position.batch < count, "epoch {} has no batch {}, it has {}",
+  require(position.batch >= 0 && position.batch < count, "epoch {} has no batch {}; it has {}",
           position.epoch, position.batch, count);
   const Planned& planned = batches_[static_cast<size_t>(position.batch)];
   Batch batch;
@@ -252,7 +252,7 @@ BatchPosition Batcher::position() {
 
 void Batcher::seek(BatchPosition position) {
   const int64_t count = batches_in_epoch(position.epoch);
-  require(position.batch >= 0 && position.batch <= count, "epoch {} has no batch {}, it has {}",
+  require(position.batch >= 0 && position.batch <= count, "epoch {} has no batch {}; it has {}",
           position.epoch, position.batch, count);
   position_ = position;
 }

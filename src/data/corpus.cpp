@@ -171,7 +171,7 @@ Corpus Corpus::open(const fs::path& path) {
   Corpus corpus{MappedFile(path)};
   const std::string_view bytes = corpus.file_.bytes();
   require(bytes.starts_with(std::string_view(kHeader, sizeof(kHeader) - 1)),
-          "{}: not a corpus; \"residual prepare\" makes them", path.string());
+          "{}: not a corpus; \"residual prepare\" writes them", path.string());
   require(bytes[sizeof(kHeader) - 1] == '1',
           "{}: a corpus of another format version; this program reads version 1: prepare it again",
           path.string());
@@ -194,13 +194,13 @@ void Corpus::check_footer() const {
     damaged("it does not end with a footer");
   }
   if (footer.checksum != residual::checksum(footer_body(footer))) {
-    damaged("its footer has another checksum");
+    damaged("its footer does not match its checksum");
   }
   const uint64_t end = file_.bytes().size() - sizeof(CorpusFooter);
   for (const auto& section : {footer.ids, footer.boundaries, footer.lines}) {
     if (section.offset > end || section.bytes > end - section.offset ||
         section.offset % kAlignment != 0) {
-      damaged("a section lies outside it");
+      damaged("a section extends past its end");
     }
   }
   const bool consistent =
@@ -218,7 +218,7 @@ void Corpus::check_footer() const {
   const bool is_whole = footer.ids.offset == sizeof(kHeader) &&
                         footer.boundaries.offset == next(footer.ids) &&
                         footer.lines.offset == next(footer.boundaries) && end == next(footer.lines);
-  if (!is_whole) damaged("it has bytes that are of no section");
+  if (!is_whole) damaged("it has bytes outside all sections");
 }
 
 void Corpus::append(int64_t pair, std::vector<int32_t>& source,
@@ -227,7 +227,7 @@ void Corpus::append(int64_t pair, std::vector<int32_t>& source,
   const uint32_t source_id = view(at, false).append_to(source);
   const uint32_t target_id = view(at, true).append_to(target);
   if (source_id >= footer_.source_id_limit || target_id >= footer_.target_id_limit) {
-    damaged(fmt::format("pair {} has an id that its vocabulary has not", pair));
+    damaged(fmt::format("pair {} has an id outside its vocabulary", pair));
   }
 }
 
@@ -239,7 +239,7 @@ uint64_t Corpus::line(int64_t pair) const {
 void Corpus::require_vocabularies(uint64_t source_hash, uint64_t target_hash) const {
   const auto check = [&](const char* side, uint64_t made_with, uint64_t given) {
     require(made_with == given,
-            "{}: made with another {} vocabulary ({}) than the one given ({}); use the vocabulary "
+            "{}: made with a {} vocabulary ({}) other than the one given ({}); use the vocabulary "
             "of the directory it was prepared in, or prepare it again",
             path().string(), side, to_hex(made_with), to_hex(given));
   };

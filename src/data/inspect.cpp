@@ -53,7 +53,7 @@ void HeldOut::add(std::string_view source, std::string_view target) {
 Inspection inspect(const std::string& label, const std::vector<PairFiles>& inputs,
                    text::Invalid invalid, const HeldOut* overlap, HeldOut* collect) {
   PairReader reader(inputs, invalid);
-  Progress progress("look at " + label, 0, "pairs");
+  Progress progress("inspect " + label, 0, "pairs");
   Inspection total;
   OrderedPipeline<PairBlock, Looked> pipeline;
   pipeline.produce = [&] { return reader.next(); };

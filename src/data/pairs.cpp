@@ -65,10 +65,11 @@ PairFiles find_pair_files(const std::string& name, const std::string& source_lan
   PairFiles found{.source = name + "." + source_language, .target = name + "." + target_language};
   if (name.ends_with(".tsv")) found = {.source = name, .target = name, .columns = columns};
   for (const auto& file : found.files()) {
-    require(fs::exists(file),
-            "{}: does not exist; \"{}\" must be what stands before .{} and .{} in the names of two "
-            "files, or a .tsv file",
-            file.string(), name, source_language, target_language);
+    require(
+        fs::exists(file),
+        "{}: does not exist; \"{}\" must be a .tsv file or the common part, before .{} and .{}, "
+        "of the names of two files",
+        file.string(), name, source_language, target_language);
   }
   return found;
 }

@@ -95,7 +95,7 @@ class Preparation {
     for (const auto& input : manifest_.inputs) {
       const fs::path inside = fs::weakly_canonical(input.file).lexically_relative(output);
       require(inside.empty() || *inside.begin() == "..",
-              "{}: lies in {}, which --force replaces with all that is in it; move it, or give "
+              "{}: is inside {}, which --force replaces with all its contents; move it, or give "
               "another output",
               input.file, options_.output.string());
     }
@@ -110,7 +110,7 @@ class Preparation {
       // Some pairs of a large collection come without dev and test.
       if (pairs_.size() > 1 && !is_training_text && !fs::exists(path + "." + pair.source) &&
           !fs::exists(path + "." + pair.target) && !fs::exists(path)) {
-        log::warn("{}: no {}; there is no {}.{}", pair.name(), split, path, pair.source);
+        log::warn("{}: no {} text; {}.{} does not exist", pair.name(), split, path, pair.source);
         return;
       }
       part.raw.push_back(find_pair_files(path, pair.source, pair.target, recipe_.tsv_columns));
@@ -186,12 +186,12 @@ class Preparation {
                 part.split == "train" ? &counts_ : nullptr);
       remove(part.words);
       if (part.split == "train") require_pairs(part);
-      if (part.pairs == 0) log::warn("{}: has no pair", part.label());
+      if (part.pairs == 0) log::warn("{}: has no pairs", part.label());
     }
   }
 
   static void require_pairs(const Part& part) {
-    require(part.pairs > 0, "{}: none of its pairs is left to train on; see [clean] in the recipe",
+    require(part.pairs > 0, "{}: cleaning left no pairs to train on; see [clean] in the recipe",
             part.raw[0].source.string());
   }
 

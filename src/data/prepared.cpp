@@ -64,29 +64,29 @@ std::string corpus_table(const Manifest& manifest) {
 }  // namespace
 
 void fields(ConfigVisitor& visit, PreparedInput& o) {
-  visit("file", o.file, "as the recipe names it");
-  visit("bytes", o.bytes, "its size");
-  visit("checksum", o.checksum, "XXH3, 64 bits");
+  visit("file", o.file, "file name as in the recipe");
+  visit("bytes", o.bytes, "size of the file");
+  visit("checksum", o.checksum, "64-bit XXH3 of the file");
 }
 
 void fields(ConfigVisitor& visit, PreparedCleaning& o) {
   visit("pair", o.pair, "the language pair");
-  visit("lines", o.lines, "training pairs that came in");
-  visit("train", o.train, "kept for training");
-  visit("dev", o.dev, "split off and kept");
+  visit("lines", o.lines, "training pairs read");
+  visit("train", o.train, "pairs kept for training");
+  visit("dev", o.dev, "pairs split off for dev and kept");
   visit("reasons", o.reasons, "why pairs were dropped");
-  visit("dropped", o.dropped, "how many, for each reason");
+  visit("dropped", o.dropped, "number of pairs dropped for each reason");
 }
 
 void fields(ConfigVisitor& visit, PreparedCorpus& o) {
-  visit("file", o.file, "the ids");
+  visit("file", o.file, "file of the ids");
   visit("split", o.split, "train, dev or test");
   visit("source", o.source, "source language");
   visit("target", o.target, "target language");
   visit("source_tag", o.source_tag, "symbol to put before each source, or nothing");
   visit("pairs", o.pairs, "sentence pairs");
-  visit("source_tokens", o.source_tokens, "with </s>");
-  visit("target_tokens", o.target_tokens, "with </s>");
+  visit("source_tokens", o.source_tokens, "source tokens, </s> included");
+  visit("target_tokens", o.target_tokens, "target tokens, </s> included");
   visit("source_unknown", o.source_unknown, "<unk> among the source tokens");
   visit("target_unknown", o.target_unknown, "<unk> among the target tokens");
   visit("source_text", o.source_text, "raw source lines of dev and test");
@@ -95,23 +95,23 @@ void fields(ConfigVisitor& visit, PreparedCorpus& o) {
 
 void fields(ConfigVisitor& visit, PreparedVocabulary& o) {
   visit("file", o.file, "fairseq's dict.txt format");
-  visit("languages", o.languages, "that use it");
-  visit("symbols", o.symbols, "with the four special ones");
+  visit("languages", o.languages, "languages that use this vocabulary");
+  visit("symbols", o.symbols, "number of symbols, the four special ones included");
 }
 
 void fields(ConfigVisitor& visit, PreparedFile& o) {
-  visit("file", o.file, "in this directory");
-  visit("bytes", o.bytes, "its size");
-  visit("checksum", o.checksum, "XXH3, 64 bits");
+  visit("file", o.file, "file name in this directory");
+  visit("bytes", o.bytes, "size of the file");
+  visit("checksum", o.checksum, "64-bit XXH3 of the file");
 }
 
 void fields(ConfigVisitor& visit, Manifest& o) {
   visit("format", o.format, "version of the directory's layout");
-  visit("residual", o.residual, "version that wrote it");
-  visit("commit", o.commit, "of its source");
-  visit.table("recipe", o.recipe, "what was done");
-  visit.tables("inputs", o.inputs, "what was read");
-  visit.tables("cleaning", o.cleaning, "what was dropped");
+  visit("residual", o.residual, "version of ResiDual that wrote the directory");
+  visit("commit", o.commit, "source commit of that version");
+  visit.table("recipe", o.recipe, "the recipe that was applied");
+  visit.tables("inputs", o.inputs, "input files");
+  visit.tables("cleaning", o.cleaning, "counts of dropped pairs");
   visit.tables("vocabularies", o.vocabularies, "symbols and their ids");
   visit.tables("corpora", o.corpora, "the sentences as ids");
   visit.tables("files", o.files, "everything in the directory");
@@ -140,7 +140,7 @@ void check_names(const Manifest& manifest, const fs::path& path) {
 Manifest load_manifest(const fs::path& directory) {
   const fs::path file = directory / "prepared.toml";
   require(fs::exists(file),
-          "{}: no prepared.toml there; make the directory with `residual prepare`",
+          "{}: it has no prepared.toml; create the directory with `residual prepare`",
           directory.string());
   Manifest manifest;
   read_config(file, manifest);
@@ -175,7 +175,7 @@ std::string read_listed(const Manifest& manifest, const fs::path& directory,
                         const std::string& file) {
   const fs::path path = directory / file;
   require(fs::exists(path),
-          "{}: is not there, and models of this corpus need it; prepare the directory again",
+          "{}: is missing, and models of this corpus need it; prepare the directory again",
           path.string());
   std::string content = read_file(path);
   const auto entry = std::ranges::find(manifest.files, file, &PreparedFile::file);
@@ -206,7 +206,7 @@ void check_ids(const PreparedCorpus& corpus, const Manifest& manifest, const fs:
   const auto check = [&](const char* side, const std::string& language, uint32_t limit) {
     const int64_t symbols = vocabulary_of(manifest, language).symbols;
     require(limit <= symbols,
-            "{}: has {} ids up to {}, their vocabulary only {} symbols; prepare the directory "
+            "{}: has {} ids up to {}, but the vocabulary has {} symbols; prepare the directory "
             "again",
             file.string(), side, int64_t{limit} - 1, symbols);
   };

@@ -9,8 +9,8 @@ namespace {
 
 std::vector<std::string> pair_folders(const std::string& data) {
   require(fs::is_directory(data),
-          "{}: is not a directory; \"all\" pairs are its folders named "
-          "like en-de; say where the data is with --data",
+          "{}: is not a directory; \"all\" stands for its folders named "
+          "like en-de; give the data's directory with --data",
           data.empty() ? "data" : data);
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(data)) {
@@ -28,67 +28,70 @@ std::vector<std::string> pair_folders(const std::string& data) {
 
 void fields(ConfigVisitor& visit, TextOptions& o) {
   visit("normalize_punctuation", o.normalize_punctuation, "Moses' punctuation normalisation");
-  visit("remove_non_printing", o.remove_non_printing, "a space for every control character");
-  visit.choice("tokenizer", o.tokenizer, {"moses", "none"}, "what parts words from punctuation");
+  visit("remove_non_printing", o.remove_non_printing, "replace control characters with spaces");
+  visit.choice("tokenizer", o.tokenizer, {"moses", "none"},
+               "tokeniser that splits words from punctuation");
   visit("aggressive", o.aggressive, "split at hyphens too (tokenizer.perl -a)");
   visit("escape", o.escape, "write & < > ' \" | [ ] as entities, as Moses does");
-  visit("lowercase", o.lowercase, "after cleaning");
+  visit("lowercase", o.lowercase, "lower-case the text after cleaning");
 }
 
 void fields(ConfigVisitor& visit, HeldOutOptions& o) {
   visit("normalize", o.normalize,
-        "apply normalize_punctuation and remove_non_printing to dev and test files too; raw text "
-        "that a model translates is always treated as train is");
+        "apply normalize_punctuation and remove_non_printing to dev and test files too; a model "
+        "always applies them to the raw text it translates, if train had them");
   visit("straighten_apostrophes", o.straighten_apostrophes,
-        "put ' for the typographic apostrophe in dev and test files");
+        "replace the typographic apostrophe with ' in dev and test files");
 }
 
 void fields(ConfigVisitor& visit, SplitOptions& o) {
   visit("dev_every", o.dev_every,
-        "every so many lines of the training text become dev, instead of dev files; 0: none",
+        "take every n-th line of the training text for dev, instead of dev files; 0: none",
         {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, SubwordOptions& o) {
   visit.choice("kind", o.kind, {"bpe", "sentencepiece-unigram", "sentencepiece-bpe", "none"},
-               "how words are cut; bpe is subword-nmt's");
-  visit("joint", o.joint, "one model for all languages, else one for each");
+               "sub-word method; bpe follows subword-nmt");
+  visit("joint", o.joint, "learn one model for all languages, not one for each");
   visit("merges", o.merges, "bpe: merge operations to learn", {.min = 1});
   visit("min_frequency", o.min_frequency, "bpe: learning stops below this pair frequency",
         {.min = 1});
   visit("vocabulary_size", o.vocabulary_size, "sentencepiece: pieces to learn",
         {.min = 4, .max = 1 << 30});
   visit("character_coverage", o.character_coverage,
-        "sentencepiece: share of the text's characters that get a piece", {.min = 0.98, .max = 1});
+        "sentencepiece: share of the text's characters that the pieces cover",
+        {.min = 0.98, .max = 1});
   visit("sentences", o.sentences,
-        "sentencepiece: learn from a sample of so many, more than 100; 0: from all", {.min = 0});
+        "sentencepiece: sentences to sample for learning, more than 100; 0: all", {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, VocabularyOptions& o) {
-  visit("joined", o.joined, "one vocabulary for all languages, else one for each side");
-  visit("threshold", o.threshold, "symbols seen fewer times are unknown", {.min = 0});
-  visit("max_symbols", o.max_symbols, "keep so many, special symbols included; 0: all", {.min = 0});
-  visit("multiple", o.multiple, "fill up to a multiple of this with symbols of no use",
+  visit("joined", o.joined, "use one vocabulary for all languages, not one for each side");
+  visit("threshold", o.threshold, "symbols seen fewer times become unknown", {.min = 0});
+  visit("max_symbols", o.max_symbols, "most symbols to keep, special ones included; 0: all",
+        {.min = 0});
+  visit("multiple", o.multiple, "pad to a multiple of this with unused symbols",
         {.min = 1, .max = 1 << 20});
   visit("language_tags", o.language_tags,
-        "add <2xx> for each target language, to be put before the source");
+        "add a tag <2xx> for each target language, to put before the source");
 }
 
 void fields(ConfigVisitor& visit, Recipe& o) {
-  visit("description", o.description, "what this is a recipe for");
-  visit("data", o.data, "the directory that the names below are in, as `residual fetch` fills it");
+  visit("description", o.description, "purpose of this recipe");
+  visit("data", o.data, "directory of the files named below, as `residual fetch` fills it");
   visit("pairs", o.pairs,
-        "language pairs, source first: [\"en-de\"]; [\"all\"]: the folders of the data named so");
+        "language pairs, source first: [\"en-de\"]; [\"all\"]: all folders of the data named so");
   visit("train", o.train,
-        "what stands before .<language> in the names of the training files, or .tsv files; {pair} "
+        "training files: .tsv files, or names to which .<language> is added; {pair} "
         "stands for the pair's name");
-  visit("dev", o.dev, "the same for the text that a run is validated on");
-  visit("test", o.test, "the same for the text that it is tested on");
-  visit("tsv_columns", o.tsv_columns, "which columns of .tsv files are source and target");
+  visit("dev", o.dev, "validation files, named in the same way");
+  visit("test", o.test, "test files, named in the same way");
+  visit("tsv_columns", o.tsv_columns, "source and target columns of .tsv files, counted from 1");
   visit("both_directions", o.both_directions, "write a corpus for the other direction too");
   visit("like", o.like,
-        "prepared directory or model whose pieces and ids to use; [text], [subwords] and "
-        "[vocabulary] are then its own");
+        "prepared directory or model to take pieces and ids from; it also sets [text], [subwords] "
+        "and [vocabulary]");
   visit.table("text", o.text, "from raw text to words");
   visit.table("held_out", o.held_out, "how dev and test files differ from training text");
   visit.table("clean", o.clean, "which training pairs are dropped");
@@ -107,7 +110,7 @@ std::vector<LanguagePair> language_pairs(const Recipe& recipe) {
              (other.source == pairs.back().target && other.target == pairs.back().source);
     };
     require(std::none_of(pairs.begin(), pairs.end() - 1, same),
-            "pairs: \"{}\" is there twice; use both_directions for the other direction", name);
+            "pairs: \"{}\" is listed twice; use both_directions for the other direction", name);
   }
   return pairs;
 }
@@ -146,7 +149,7 @@ std::vector<std::string> void_keys(const Recipe& o) {
        no_bpe);
   const bool pieces =
       s.kind == SubwordKind::sentencepiece_unigram || s.kind == SubwordKind::sentencepiece_bpe;
-  const char* const no_pieces = "subwords.kind is not one of sentencepiece's";
+  const char* const no_pieces = "subwords.kind is not a sentencepiece kind";
   note(!pieces && s.vocabulary_size != u.vocabulary_size, "subwords.vocabulary_size", no_pieces);
   note(!pieces && s.character_coverage != u.character_coverage, "subwords.character_coverage",
        no_pieces);

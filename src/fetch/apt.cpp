@@ -96,7 +96,7 @@ std::vector<std::string> PrivateApt::command(const std::vector<std::string>& arg
 
 void PrivateApt::update() {
   if (std::exchange(is_up_to_date_, true)) return;
-  log::info("loading package lists{} with apt-get", lists_sources_ ? " of sources" : "");
+  log::info("downloading package lists{} with apt-get", lists_sources_ ? " of sources" : "");
   const int code = run_process(command({"-q", "update"})).exit_code;
   // One broken third-party source among several makes it fail; what we need may have come.
   if (code != 0) log::warn("apt-get update: failed with exit code {}", code);
@@ -133,8 +133,8 @@ void PrivateApt::use_source_list() {
       lines.insert(fmt::format("deb-src {}{}\n", trust(line), line));
     }
     require(!lines.empty(),
-            "debian: this machine's apt sources have no Debian archive; is there a network? "
-            "--mirror http://deb.debian.org/debian names one");
+            "debian: this machine's apt sources have no Debian archive; check the network, or pass "
+            "--mirror http://deb.debian.org/debian");
   } else {
     lines.insert(fmt::format("deb-src {}{} {} main\n", trust(mirror_), mirror_, suite_));
   }
@@ -158,7 +158,7 @@ std::vector<RemoteFile> PrivateApt::source_archives(const std::string& package) 
     if (is_tar && name.find(".debian.tar.") == std::string::npos) files.push_back(file);
   }
   require(result.exit_code == 0 && !files.empty(),
-          "debian: no source package \"{}\" in the archive; check its name, and the network",
+          "debian: no source package \"{}\" in the archive; check its name and the network",
           package);
   return files;
 }

@@ -57,7 +57,7 @@ int run_curl(const std::string& address, const fs::path& to) {
 int load(const std::string& address, const fs::path& partial, uint64_t bytes) {
   const bool resumes = fs::exists(partial);
   if (bytes > 0 && size_of(partial) == bytes) return 0;
-  log::info("{} {}", resumes ? "resuming" : "loading", address);
+  log::info("{} {}", resumes ? "resuming" : "downloading", address);
   const int code = run_curl(address, partial);
   // The server answered, but not to a resumption: what is there may be whole, or of another file.
   if (resumes && (code == kHttpError || code == kRangeError || code == kBadResume)) {
@@ -70,12 +70,12 @@ int load(const std::string& address, const fs::path& partial, uint64_t bytes) {
 void verify(const fs::path& path, const RemoteFile& file) {
   const uint64_t bytes = size_of(path);
   require(file.bytes == 0 || bytes == file.bytes,
-          "{}: expected {} bytes, it has {}; remove it to load it again, or give --no-verify",
+          "{}: expected {} bytes, got {}; remove it to download it again, or pass --no-verify",
           path.string(), file.bytes, bytes);
   if (file.digest.empty()) return;
   const std::string digest = digests({path}, file.digest.substr(0, file.digest.find(':'))).front();
   require(digest == file.digest,
-          "{}: expected {}, it has {}; remove it to load it again, or give --no-verify",
+          "{}: expected {}, got {}; remove it to download it again, or pass --no-verify",
           path.string(), file.digest, digest);
 }
 
@@ -113,7 +113,8 @@ class DirectoryLock {
       : file_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (file_ < 0) fail_errno(directory, "cannot open directory");
     if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return;
-    log::info("{}: another process loads files into it; waiting for it", directory.string());
+    log::info("{}: another process is downloading into it; waiting for it to end",
+              directory.string());
     while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
     }
   }
@@ -144,7 +145,7 @@ std::string RemoteFile::name() const {
   }
   // Addresses may come from a package list: a name stays in its directory.
   require(!out.empty() && out != "." && out != ".." && out.find('/') == std::string::npos,
-          "{}: does not end in the name of a file", address);
+          "{}: does not end in a file name", address);
   return out;
 }
 
@@ -174,10 +175,11 @@ std::vector<fs::path> download(const std::vector<RemoteFile>& files,
         fmt::format("\n  {} -> {}", on_mirror(files[i].address, options.mirror), paths[i].string());
     if (files[i].bytes > 0) lost += fmt::format(" ({} bytes)", format_count(files[i].bytes));
   }
-  require(lost.empty(),
-          "cannot load these files; get them in another way, put each where its arrow points, and "
-          "run the same command again:{}",
-          lost);
+  require(
+      lost.empty(),
+      "cannot download these files; get them in another way, put each where its arrow points, and "
+      "run the same command again:{}",
+      lost);
   return paths;
 }
 
@@ -226,10 +228,11 @@ void extract(const fs::path& archive, const fs::path& directory,
   const auto nothing_matched = [&] {
     return matches == Matches::optional && fs::is_empty(directory) && is_whole(archive);
   };
-  require(code == 0 || nothing_matched(),
-          "{}: cannot unpack it (tar's exit code is {}); if it is damaged, remove it to load it "
-          "again",
-          archive.string(), code);
+  require(
+      code == 0 || nothing_matched(),
+      "{}: cannot unpack it (tar's exit code is {}); if it is damaged, remove it to download it "
+      "again",
+      archive.string(), code);
 }
 
 }  // namespace residual::fetch

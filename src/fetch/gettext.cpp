@@ -31,7 +31,7 @@ class Parser {
     if (line.empty()) return;
     if (line.front() == '#') return comment(line);
     if (line.front() == '"') {
-      if (!string_) malformed("a string that belongs to nothing");
+      if (!string_) malformed("a string without a keyword");
       *string_ += unquoted(line);
       return;
     }
@@ -73,7 +73,7 @@ class Parser {
     } else if (word == "msgstr" || (word.starts_with("msgstr[") && word.ends_with(']'))) {
       string_ = &message_.strings.emplace_back();
     } else {
-      malformed("a line that is no string, comment or keyword");
+      malformed("a line that is not a string, comment or keyword");
     }
     string_->clear();
     *string_ += unquoted(line.substr(quote));
@@ -81,7 +81,7 @@ class Parser {
 
   std::string unquoted(std::string_view quoted) const {
     if (quoted.size() < 2 || quoted.front() != '"' || quoted.back() != '"') {
-      malformed("a string that does not end");
+      malformed("an unterminated string");
     }
     quoted = quoted.substr(1, quoted.size() - 2);
     std::string out;

@@ -31,19 +31,17 @@ void require_translations(const std::map<std::string, Indices>& wanted) {
       continue;
     }
     require(!files.empty(),
-            "debian: this machine has no apt sources; --mirror http://deb.debian.org/debian names "
-            "one");
+            "debian: this machine has no apt sources; pass --mirror http://deb.debian.org/debian");
     languages += fmt::format("{}Translation-{}", languages.empty() ? "" : " and no ", language);
     for (const auto& file : files) {
       places += fmt::format("\n  {} -> {}", file.address, file.path.string());
     }
   }
-  require(
-      places.empty(),
-      "debian: no {} came from the archive; does Debian write the language so (as in pt_BR)? "
-      "without a network get these files, packed as .xz or .bz2, in another way, unpack each to "
-      "where its arrow points, and run the same command again:{}",
-      languages, places);
+  require(places.empty(),
+          "debian: the archive gave no {}; does Debian spell the language this way (as in pt_BR)? "
+          "Without a network, get these files (.xz or .bz2) in another way, unpack each to "
+          "where its arrow points, and run the same command again:{}",
+          languages, places);
 }
 
 Descriptions read_language(const Indices& files, FetchedSet& set) {
@@ -90,7 +88,7 @@ const std::vector<std::string> kPackages = {"aptitude",
 void read_catalogue(const fs::path& path, std::vector<SentencePair>& pairs) {
   const std::string text = read_file(path);
   if (text::find_invalid_utf8(text) != std::string::npos) {
-    log::debug("{}: not UTF-8, left out", path.filename().string());
+    log::debug("{}: not UTF-8, skipped", path.filename().string());
     return;
   }
   std::vector<SentencePair> found;
@@ -99,7 +97,7 @@ void read_catalogue(const fs::path& path, std::vector<SentencePair>& pairs) {
       for (SentencePair& pair : message_pairs(message)) found.push_back(std::move(pair));
     });
   } catch (const Error& error) {
-    log::warn("left out: {}", error.what());
+    log::warn("skipped: {}", error.what());
     return;
   }
   std::move(found.begin(), found.end(), std::back_inserter(pairs));
@@ -145,7 +143,7 @@ std::vector<SentencePair> gettext_pairs(PrivateApt& apt, const std::string& othe
       for (RemoteFile& file : apt.source_archives(package)) files.push_back(std::move(file));
     } catch (const Error& error) {
       if (!our_choice) throw;
-      log::warn("left out: {}", error.what());  // releases differ in what they have
+      log::warn("skipped: {}", error.what());  // releases differ in what they have
     }
   }
   return catalogue_pairs(files, other, options, set);
@@ -194,7 +192,7 @@ void fetch_debian(const FetchOptions& options, FetchedSet& set) {
   const size_t all = pairs.size();
   const Split split = split_by_content(std::move(pairs), options.dev, options.test);
   log::info(
-      "{} pairs, {} after removing duplicates, {} of them too like dev or test for train",
+      "{} pairs, {} after removing duplicates, {} of them too similar to dev or test for train",
       format_count(all),
       format_count(split.train.size() + split.dev.size() + split.test.size() + split.overlapping),
       format_count(split.overlapping));

@@ -32,7 +32,7 @@ void move_pair(const fs::path& unpacked, const data::LanguagePair& pair, const f
       if (fs::exists(from)) {
         fs::rename(from, to / fmt::format("{}.{}", part, language));
       } else {
-        require(part != "train", "opus100: the archive has no {}; is it whole?",
+        require(part != "train", "opus100: the archive has no {}; is it complete?",
                 from.filename().string());
         log::warn("opus100: {} has no {} text", pair.name(), part);
         break;
@@ -71,7 +71,7 @@ void fetch_opus100(const FetchOptions& options, FetchedSet& set) {
     pairs.push_back(data::parse_pair(text));
     const data::LanguagePair& pair = pairs.back();
     require(pair.source == "en" || pair.target == "en",
-            "opus100: every pair has English on one side, {} has not", pair.name());
+            "opus100: every pair has English on one side; {} does not", pair.name());
     for (size_t i = 0; i + 1 < pairs.size(); ++i) {
       require(stored_name(pairs[i]) != stored_name(pair), "opus100: {} and {} are the same text",
               pairs[i].name(), pair.name());

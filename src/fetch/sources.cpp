@@ -52,7 +52,7 @@ toml::array to_toml(const std::vector<std::string>& values) {
 }  // namespace
 
 data::LanguagePair only_pair(const FetchOptions& options) {
-  require(options.pairs.size() == 1, "{}: takes one --pair, {} came; run it once for each",
+  require(options.pairs.size() == 1, "{}: takes one --pair, got {}; run it once for each",
           options.source, options.pairs.size());
   return data::parse_pair(options.pairs.front());
 }
@@ -204,8 +204,8 @@ std::vector<FetchedSet::File> fetch(FetchOptions options) {
   const fs::path within = fs::weakly_canonical(options.downloads)
                               .lexically_relative(fs::weakly_canonical(options.output));
   require(within.empty() || *within.begin() == "..",
-          "{}: downloads are to outlive {}, so they cannot be in it", options.downloads.string(),
-          options.output.string());
+          "{}: downloads are kept, so they cannot be inside the output {}",
+          options.downloads.string(), options.output.string());
   options.downloads /= source.name;
   FetchedSet set(options);
   source.fetch(options, set);

@@ -102,8 +102,8 @@ Split split_by_content(std::vector<SentencePair> pairs, size_t dev, size_t test)
   }
   split.overlapping = rest.size() - split.train.size();
   require(split.test.size() == test && split.dev.size() == dev && !split.train.empty(),
-          "{} different pairs are too few for {} of dev and {} of test; ask for smaller ones",
-          total, dev, test);
+          "{} different pairs are too few for {} dev and {} test pairs; ask for fewer", total, dev,
+          test);
   return split;
 }
 

@@ -106,7 +106,7 @@ class Variables {
   void add_parameter(const model::Parameter& p) {
     const model::TensorView& tensor = model_.parameter(p.name);
     require(tensor.dtype != model::Dtype::i8,
-            "{}: is int8; export the model it was made from, CTranslate2 quantises by itself",
+            "{}: is int8; export the model it was made from and let CTranslate2 quantise it",
             model_.path().string());
     const std::vector<float> values = tensor.to_float();
     add_floats(name_in_spec(p), p.shape, values);

@@ -115,8 +115,8 @@ void check_names(const model::SafeTensors& file, const std::vector<FairseqPart>&
           "load them with a newer fairseq and save its state_dict()",
           file.name(), listing(missing));
   require(unknown.empty(),
-          "{}: has {}, for which a Transformer with sinusoidal positions and this "
-          "scheme has no place",
+          "{}: has {}, which a Transformer with sinusoidal positions and this "
+          "scheme does not have",
           file.name(), listing(unknown));
 }
 
@@ -227,7 +227,7 @@ model::Config fairseq_config(const model::SafeTensors& file, const FairseqOption
     c.residual.name = "post-ln";
   }
   require(options.eta == 0 || c.residual.name == "resi-dual",
-          "--eta: is resi-dual's, {} is a {} model", file.name(), c.residual.name);
+          "--eta: applies to resi-dual only; {} is a {} model", file.name(), c.residual.name);
   if (c.residual.name == "resi-dual") {
     c.residual.eta = options.eta != 0 ? options.eta : number(file, "eta", 1);
   }

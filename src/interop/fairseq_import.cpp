@@ -24,7 +24,7 @@ struct Directions {
 };
 
 void fields(ConfigVisitor& visit, Directions& d) {
-  visit.tables("directions", d.list, "what the model translates");
+  visit.tables("directions", d.list, "translation directions of the model");
 }
 
 // Those of the file, or the one that is asked for.

@@ -62,7 +62,7 @@ class Line {
         return text;
       }
     }
-    fail("{}: a quotation has no end", where_);
+    fail("{}: unterminated quoted string", where_);
   }
   std::string double_quoted(size_t begin) {
     std::string text;
@@ -77,7 +77,7 @@ class Line {
         text += rest_[i];
       }
     }
-    fail("{}: a quotation has no end", where_);
+    fail("{}: unterminated quoted string", where_);
   }
   // What follows a backslash at `i`; where it ends.
   size_t escaped(size_t i, std::string& text) const {
@@ -99,7 +99,7 @@ class Line {
     const bool is_character =
         code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF);
     require(error == std::errc() && stop == begin + digits && is_character,
-            "{}: \\{} is followed by no character's number", where_, letter);
+            "{}: \\{} is not followed by a character's number", where_, letter);
     append_utf8(code_point, text);
     return i + digits;
   }
@@ -136,7 +136,7 @@ class Document {
   void set(std::string key, Line& line, const std::string& where) {
     waiting_.reset();
     const auto [made, is_new] = values_.try_emplace(std::move(key));
-    require(is_new || twice_ == Twice::first, "{}: {} comes twice", where, made->first);
+    require(is_new || twice_ == Twice::first, "{}: {} appears twice", where, made->first);
     const std::string_view rest = line.rest();
     const bool is_null = rest == "[]" || rest == "~" || rest == "null";
     list_ = rest.empty() && is_new ? &made->second : nullptr;

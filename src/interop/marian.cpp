@@ -35,7 +35,7 @@ std::vector<model::Direction> directions_of(const MarianImport& o,
   const auto known = all_tags(vocabulary, o);
   if (o.source_tags.empty()) {
     if (known.size() > 1) {
-      log::warn("{}: has {} tags like {}, of which sources get none; --tag says which, or all",
+      log::warn("{}: has {} tags like {}, but sources get none; choose tags, or all, with --tag",
                 o.source_vocabulary.string(), known.size(), known[0]);
     }
     return {{o.source_language, o.target_language, ""}};
@@ -50,7 +50,7 @@ std::vector<model::Direction> directions_of(const MarianImport& o,
             o.source_vocabulary.string(), tag);
     if (!has_many_targets(o)) return {{o.source_language, o.target_language, tag}};
     const auto language = language_of(tag);
-    require(language.has_value(), "--tag {}: of several, each is to look like >>deu<<", tag);
+    require(language.has_value(), "--tag {}: each of several tags must look like >>deu<<", tag);
     all.push_back({o.source_language, std::string(*language), tag});
   }
   return all;
@@ -61,7 +61,7 @@ void check_languages(const std::vector<model::Direction>& directions) {
   for (const auto& d : directions) {
     model::check_language(d.source);
     model::check_language(d.target);
-    require(d.source != d.target, "both languages are \"{}\"; their files would have one name",
+    require(d.source != d.target, "both languages are \"{}\"; their files would have the same name",
             d.source);
     require(names.insert(d.target).second, "{} has two tags", d.target);
   }

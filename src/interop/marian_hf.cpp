@@ -22,7 +22,7 @@ class Settings {
   explicit Settings(const fs::path& path)
       : name_(path.string()),
         values_(nlohmann::json::parse(read_file(path), nullptr, /*allow_exceptions=*/false)) {
-    require(values_.is_object(), "{}: is no JSON object", name_);
+    require(values_.is_object(), "{}: is not a JSON object", name_);
   }
   // Those of a file that a directory may lack, and then has none.
   static Settings of_optional(const fs::path& path) {
@@ -143,8 +143,8 @@ class Tensors {
       if (!contains(name)) continue;
       auto read = take(name, shape);
       require(first.empty() || read == values,
-              "{}: {} and {} differ, but config.json says that they are one", file_.name(), first,
-              name);
+              "{}: {} and {} differ, but config.json says that they are shared", file_.name(),
+              first, name);
       first = name;
       values = std::move(read);
     }
@@ -155,7 +155,7 @@ class Tensors {
   // An Error if the file has more, which would mean another architecture.
   void check_all_used() const {
     for (const auto& [name, found] : file_.tensors()) {
-      require(used_.contains(name), "{}: has {}, which a model of its options has no use for",
+      require(used_.contains(name), "{}: has {}, which a model with its options does not use",
               file_.name(), name);
     }
   }
@@ -283,7 +283,7 @@ class Importer {
       model::sinusoid(i, row, c_.form);
       const auto is_near = [](float a, float b) { return std::abs(a - b) < 1e-3F; };
       require(std::equal(row.begin(), row.end(), table.begin() + i * c_.width, is_near),
-              "{} is not made of the library's sinusoids; this version imports no other positions",
+              "{} does not hold the library's sinusoids; this version imports no other positions",
               name);
     }
   }
@@ -308,7 +308,7 @@ MarianVocabulary read_vocabulary(const fs::path& path, const Settings& settings,
   MarianVocabulary vocabulary = read_marian_hf_vocabulary(path, rows);
   for (size_t i = 0; i < vocabulary.rows.size(); ++i) {
     if (vocabulary.is_named[i]) continue;
-    log::warn("{}: symbol {} is empty or has a blank; it will not be given", path.string(),
+    log::warn("{}: symbol {} is empty or has a blank; the model will not output it", path.string(),
               vocabulary.rows[i]);
   }
   return vocabulary;
@@ -324,8 +324,8 @@ void check_symbols(const Settings& settings, const MarianVocabulary& target) {
   expect("pad_token_id", target.pad, "<pad>");
   const int64_t start = settings.number("decoder_start_token_id");
   const auto rows = static_cast<int64_t>(target.rows.size()) + 1;  // with <pad>'s
-  require(start >= 0 && start < rows, "{}: decoder_start_token_id: {} is no symbol's number",
-          settings.name(), start);
+  require(start >= 0 && start < rows,
+          "{}: decoder_start_token_id: {} is not the number of a symbol", settings.name(), start);
 }
 
 }  // namespace
@@ -334,7 +334,7 @@ void complete_from_hf(MarianImport& o) {
   const fs::path& directory = o.weights;
   require(o.source_vocabulary.empty() && o.target_vocabulary.empty() && o.source_pieces.empty() &&
               o.target_pieces.empty(),
-          "{}: is a directory and brings its own vocabularies and SentencePiece models",
+          "{}: is a directory with vocabularies and SentencePiece models; give no others",
           directory.string());
   for (const char* name : {"config.json", "vocab.json", "source.spm", "target.spm"}) {
     require_file(directory, name);
@@ -359,9 +359,9 @@ MarianModel read_marian_hf(const MarianImport& options) {
   const fs::path weights = options.weights / "model.safetensors";
   require(
       fs::exists(weights) || !fs::exists(options.weights / "pytorch_model.bin"),
-      "{}: has no model.safetensors but a pytorch_model.bin, which only Python can read. In it, "
+      "{}: has a pytorch_model.bin, which only Python reads, but no model.safetensors. In Python, "
       "`from transformers import MarianMTModel as M; M.from_pretrained(\"{}\")"
-      ".save_pretrained(\"{}\", safe_serialization=True)` makes one",
+      ".save_pretrained(\"{}\", safe_serialization=True)` writes one",
       options.weights.string(), options.weights.string(), options.weights.string());
   require_file(options.weights, "model.safetensors");
   const Settings settings(options.weights / "config.json");
@@ -377,7 +377,7 @@ MarianModel read_marian_hf(const MarianImport& options) {
   for (const auto* each : {&settings, &search}) check_search(*each, made.target.pad);
   for (const char* key : {"decoder_start_token_id", "eos_token_id"}) {
     require(!search.contains(key) || search.number(key) == settings.number(key),
-            "{}: {} is not what config.json says", search.name(), key);
+            "{}: {} differs from config.json", search.name(), key);
   }
   config.source_vocabulary = made.source.vocabulary.size();
   config.target_vocabulary = made.target.vocabulary.size();

@@ -21,7 +21,7 @@ class Options {
  public:
   explicit Options(const Npz& file) : name_(fmt::format("{}: {}", file.name(), kOptions)) {
     require(file.contains(kOptions),
-            "{}: has no {}, which tells the architecture; is it a model that Marian wrote?",
+            "{}: has no {}, which describes the architecture; did Marian write this model?",
             file.name(), kOptions);
     std::string_view text = file.at(kOptions).bytes;
     values_ = parse_flat_yaml(text.substr(0, text.find('\0')), name_);
@@ -150,7 +150,7 @@ class Arrays {
   // An Error if the file has more, which would mean another architecture.
   void check_all_used() const {
     for (const auto& [name, found] : file_.arrays()) {
-      require(used_.contains(name), "{}: has {}, which a model of its options has no use for",
+      require(used_.contains(name), "{}: has {}, which a model with its options does not use",
               file_.name(), name);
     }
   }

@@ -28,7 +28,7 @@ Numbers read_yaml(const std::string& content, const std::string& name) {
 Numbers read_json(const std::string& content, const std::string& name) {
   Numbers numbers;
   const auto json = nlohmann::json::parse(content, nullptr, /*allow_exceptions=*/false);
-  require(json.is_object(), "{}: is no JSON object", name);
+  require(json.is_object(), "{}: is not a JSON object", name);
   for (const auto& [symbol, number] : json.items()) {
     require(number.is_number_integer(), "{}: \"{}\" has no number", name, symbol);
     numbers[symbol] = number.get<int64_t>();
@@ -58,7 +58,7 @@ std::vector<std::string> by_number(const Numbers& numbers, const std::string& na
 
 std::vector<std::string> read_lines(std::string_view content, const std::string& name) {
   require(content.find('\0') == std::string_view::npos,
-          "{}: is neither text nor of a kind that its name would tell: .yml, .json, .spm", name);
+          "{}: is neither text nor a file with a known extension: .yml, .json, .spm", name);
   std::vector<std::string> symbols;
   while (!content.empty()) {
     const size_t end = std::min(content.find('\n'), content.size());
@@ -119,7 +119,7 @@ MarianVocabulary renumbered(const std::vector<std::string>& symbols, const fs::p
 MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows) {
   std::vector<std::string> symbols = read_symbols(path);
   if (static_cast<int64_t>(symbols.size()) > rows) {
-    log::warn("{}: has {} symbols, the model's matrix {} rows; those without one are left out",
+    log::warn("{}: has {} symbols, the model's matrix {} rows; symbols without a row are left out",
               path.string(), symbols.size(), rows);
   }
   symbols.resize(static_cast<size_t>(rows));

@@ -18,8 +18,7 @@ class Reader {
 
   std::string_view text(uint64_t at, uint64_t size) const {
     require(at <= bytes_.size() && size <= bytes_.size() - at,
-            "{}: is damaged: it ends at byte {}, but goes on at {}", name_, bytes_.size(),
-            at + size);
+            "{}: is damaged: it ends at byte {}, but needs {}", name_, bytes_.size(), at + size);
     return bytes_.substr(at, size);
   }
   uint64_t number(uint64_t at, int size) const {
@@ -49,7 +48,7 @@ uint64_t find_directory(const Reader& file, const std::string& name, uint64_t& m
             "{}: is an archive of more than 4 GB, which this version does not read", name);
     return begin;
   }
-  fail("{}: is no NumPy archive (.npz)", name);
+  fail("{}: is not a NumPy archive (.npz)", name);
 }
 
 // The text after "'key': " up to what ends it.
@@ -66,7 +65,7 @@ std::vector<int64_t> parse_shape(std::string_view text, const std::string& where
     int64_t extent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
     const bool fits = error == std::errc() && extent >= 0 && extent <= int64_t{1} << 40;
-    require(fits, "{}: is damaged: \"{}\" is no shape", where, text);
+    require(fits, "{}: is damaged: \"{}\" is not a shape", where, text);
     shape.push_back(extent);
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     const size_t next = text.find_first_not_of(", ");
@@ -85,7 +84,7 @@ int64_t width_of(std::string_view dtype, const std::string& where) {
 // A .npy file: magic, version, length of the header, header (a Python dictionary), elements.
 NpzArray parse_array(std::string_view bytes, const std::string& where) {
   const Reader file(bytes, where);
-  require(file.text(0, kMagic.size()) == kMagic, "{}: is no NumPy array", where);
+  require(file.text(0, kMagic.size()) == kMagic, "{}: is not a NumPy array", where);
   const bool is_old = file.number(6, 1) == 1;
   const uint64_t begin = is_old ? 10 : 12;
   const uint64_t length = file.number(8, is_old ? 2 : 4);
@@ -97,7 +96,8 @@ NpzArray parse_array(std::string_view bytes, const std::string& where) {
           "{}: is stored column by column, which this version does not read", where);
   int64_t size = width_of(made.dtype, where);
   for (const int64_t extent : made.shape) {
-    require(!__builtin_mul_overflow(size, extent, &size), "{}: is damaged: its shape", where);
+    require(!__builtin_mul_overflow(size, extent, &size), "{}: is damaged: its shape is too large",
+            where);
   }
   require(static_cast<uint64_t>(size) == made.bytes.size(),
           "{}: is damaged: it has {} bytes of elements, expected {}", where, made.bytes.size(),
@@ -125,7 +125,8 @@ Npz Npz::open(const fs::path& path) {
   uint64_t members = 0;
   uint64_t at = find_directory(file, made.name_, members);
   for (; members > 0; --members) {
-    require(file.number(at, 4) == 0x02014b50, "{}: is damaged: its list of members", made.name_);
+    require(file.number(at, 4) == 0x02014b50, "{}: is damaged: its list of members is malformed",
+            made.name_);
     const uint64_t stored = file.number(at + 20, 4), size = file.number(at + 24, 4);
     const uint64_t name_size = file.number(at + 28, 2);
     std::string name(file.text(at + 46, name_size));
@@ -133,9 +134,9 @@ Npz Npz::open(const fs::path& path) {
     require(file.number(at + 10, 2) == 0 && stored == size,
             "{}: is compressed; store the archive without compression (numpy.savez)", where);
     const uint64_t local = file.number(at + 42, 4);
-    require(file.number(local, 4) == 0x04034b50, "{}: is damaged: its header", where);
+    require(file.number(local, 4) == 0x04034b50, "{}: is damaged: its header is malformed", where);
     const uint64_t begin = local + 30 + file.number(local + 26, 2) + file.number(local + 28, 2);
-    require(name.ends_with(kSuffix), "{}: is no NumPy array", where);
+    require(name.ends_with(kSuffix), "{}: is not a NumPy array", where);
     name.resize(name.size() - kSuffix.size());
     made.arrays_.insert_or_assign(std::move(name), parse_array(file.text(begin, size), where));
     at += 46 + name_size + file.number(at + 30, 2) + file.number(at + 32, 2);

@@ -210,7 +210,7 @@ const std::vector<std::string>& smoothing_names() {
 Smoothing smoothing_named(std::string_view name) {
   const auto& names = smoothing_names();
   const auto found = std::find(names.begin(), names.end(), name);
-  require(found != names.end(), "unknown smoothing \"{}\"; there are {}", name,
+  require(found != names.end(), "unknown smoothing \"{}\"; expected one of {}", name,
           fmt::join(names, ", "));
   return static_cast<Smoothing>(found - names.begin());
 }

@@ -267,7 +267,7 @@ Tokenizer tokenizer_named(std::string_view name) {
   for (const auto& [tokenizer, known] : kNames) {
     if (name == known) return tokenizer;
   }
-  fail("unknown tokeniser \"{}\"; there are {}", name, fmt::join(tokenizer_names(), ", "));
+  fail("unknown tokeniser \"{}\"; expected one of {}", name, fmt::join(tokenizer_names(), ", "));
 }
 
 std::string tokenize(Tokenizer tokenizer, std::string_view line) {

@@ -20,8 +20,8 @@ std::string lower(std::string_view text) {
     }
     return out;
   }
-  require(text.size() < INT32_MAX,
-          "a line of {} bytes cannot be put into lower case; the limit is 2 GiB", text.size());
+  require(text.size() < INT32_MAX, "cannot lower-case a line of {} bytes; the limit is 2 GiB",
+          text.size());
   icu::UnicodeString wide = icu::UnicodeString::fromUTF8(
       icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
   wide.toLower(icu::Locale::getRoot()).toUTF8String(out);

@@ -12,21 +12,22 @@ void fields(ConfigVisitor& visit, Config& c) {
                "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
   visit("encoder_layers", c.encoder_layers, "layers of the encoder", {.min = 0, .max = 1000});
   visit("decoder_layers", c.decoder_layers, "layers of the decoder", {.min = 0, .max = 1000});
-  visit("width", c.width, "of the residual stream", {.min = 1, .max = 65536});
+  visit("width", c.width, "width of the residual stream", {.min = 1, .max = 65536});
   visit("inner", c.inner, "width inside the feed-forward blocks", {.min = 1, .max = 1 << 20});
-  visit("heads", c.heads, "attention heads; they divide the width", {.min = 1, .max = 1024});
-  visit("max_positions", c.max_positions, "longest sentence, </s> counted",
+  visit("heads", c.heads, "attention heads; must divide the width", {.min = 1, .max = 1024});
+  visit("max_positions", c.max_positions, "longest sentence in tokens, </s> included",
         {.min = 2, .max = 1 << 20});
   visit.choice(
       "sharing", c.sharing, {"all", "target", "none"},
-      "embeddings that are one matrix: source, target and output; target and output; none");
-  visit.choice("form", c.form, {"fairseq", "marian", "marian-hf"},
-               "whose positions, first symbol and output; the latter are for imported models");
+      "embeddings that share a matrix: source, target and output; target and output; none");
+  visit.choice(
+      "form", c.form, {"fairseq", "marian", "marian-hf"},
+      "toolkit whose positions, first symbol and output to use; marian's are for imported models");
   visit.choice("activation", c.activation, {"relu", "swish"},
-               "of the feed-forward blocks; swish is for imported models");
-  visit("source_vocabulary", c.source_vocabulary, "its size; 0: the prepared corpus's",
+               "activation of the feed-forward blocks; swish is for imported models");
+  visit("source_vocabulary", c.source_vocabulary, "size; 0: taken from the prepared corpus",
         {.min = 0, .max = 1 << 24});
-  visit("target_vocabulary", c.target_vocabulary, "its size; 0: the prepared corpus's",
+  visit("target_vocabulary", c.target_vocabulary, "size; 0: taken from the prepared corpus",
         {.min = 0, .max = 1 << 24});
   visit.table("residual", c.residual, "residual scheme; `residual schemes` lists them");
 }
@@ -45,8 +46,7 @@ void check(const Config& c) {
   schemes::resolve<schemes::Listing>(c.residual);
   check_vocabulary("source_vocabulary", c.source_vocabulary);
   check_vocabulary("target_vocabulary", c.target_vocabulary);
-  require(c.width % c.heads == 0, "model.width: {} cannot be divided among {} heads", c.width,
-          c.heads);
+  require(c.width % c.heads == 0, "model.width: {} is not divisible by {} heads", c.width, c.heads);
   require(c.width % 2 == 0 && c.width >= 4,
           "model.width: {} is not an even number of at least 4 (sinusoidal positions need one)",
           c.width);
@@ -65,8 +65,8 @@ int32_t start_symbol(const Config& c) {
 
 void require_trainable(const Config& c, const char* what) {
   require(c.form == Form::fairseq && c.activation == Activation::relu,
-          "model.form, model.activation: an imported model of this kind can be translated with, "
-          "but not {}",
+          "model.form, model.activation: an imported model of this kind can translate, "
+          "but cannot be {}",
           what);
 }
 

@@ -28,7 +28,7 @@ fs::path resolve_run(const fs::path& path) {
   }
   require(fs::exists(path), "{}: no such directory or file", path.string());
   fail(
-      "{}: not a model directory (it has no {}), nor a run directory with a model in best/ or "
+      "{}: not a model directory (it has no {}) or a run directory with a model in best/ or "
       "last/",
       path.string(), kWeightsFile);
 }
@@ -144,14 +144,14 @@ void fields(ConfigVisitor& visit, Direction& d) {
 }
 
 void fields(ConfigVisitor& visit, Description& d) {
-  visit("format", d.format, "version of this layout");
-  visit("residual", d.residual, "version that wrote it");
-  visit("commit", d.commit, "of that version");
-  visit("origin", d.origin, "how the weights came about");
-  visit("update", d.update, "of training, after which they were taken");
+  visit("format", d.format, "version of the directory's layout");
+  visit("residual", d.residual, "version of ResiDual that wrote the model");
+  visit("commit", d.commit, "source commit of that version");
+  visit("origin", d.origin, "origin of the weights");
+  visit("update", d.update, "training update after which the weights were saved");
   visit("source_vocabulary", d.source_vocabulary, "file of the source side's symbols");
   visit("target_vocabulary", d.target_vocabulary, "file of the target side's symbols");
-  visit.tables("directions", d.directions, "what the model translates");
+  visit.tables("directions", d.directions, "translation directions of the model");
   visit.table("model", d.model, "architecture");
 }
 
@@ -178,7 +178,7 @@ Description parse_description(const std::string& text, const std::string& name) 
   Description d;
   read_toml(text, name, [&](ConfigVisitor& visit) { fields(visit, d); });
   require(d.format == kFormat,
-          "{}: is of format {}, this version reads format {}; it was written by ResiDual {}", name,
+          "{}: has format {}, this version reads format {}; it was written by ResiDual {}", name,
           d.format, kFormat, d.residual);
   try {
     check_names(d);
@@ -214,7 +214,7 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
     if (!weights.contains(p.name)) {
       add(fmt::format("has no tensor {}, which a {} model of this size needs", p.name, scheme));
     } else if (const auto& found = weights.at(p.name); found.shape != p.shape) {
-      add(fmt::format("{} has shape [{}], config.toml makes it [{}]", p.name,
+      add(fmt::format("{} has shape [{}], config.toml requires [{}]", p.name,
                       fmt::join(found.shape, ", "), fmt::join(p.shape, ", ")));
     } else if (const auto problem = storage_problem(weights, found); !problem.empty()) {
       add(problem);
@@ -226,7 +226,7 @@ std::vector<std::string> weight_problems(const SafeTensors& weights, const Confi
   for (const auto& [name, view] : weights.tensors()) {
     if (known.contains(name) || is_scale_of_known(name, known)) continue;
     if (is_file_of_bundle(view)) continue;
-    add(fmt::format("has a tensor {}, which a {} model has not", name, scheme));
+    add(fmt::format("has a tensor {}, which a {} model does not have", name, scheme));
   }
   return problems;
 }
@@ -253,18 +253,18 @@ void Directory::read_description() {
   const std::string name = (path_ / kConfigFile).string();
   require(!is_bundle_ || contains(kConfigFile),
           "{}: is not a model in one file (it has no tensor {}{}); `residual export --to bundle` "
-          "makes one, `residual average CHECKPOINT -o DIR` makes a model of a checkpoint",
+          "makes one, `residual average CHECKPOINT -o DIR` makes a model from a checkpoint",
           path_.string(), kBundledFile, kConfigFile);
   require(contains(kConfigFile),
-          "{}: has no {}, so it is not a model of ResiDual; `residual import-fairseq` makes one of "
-          "weights that have fairseq's names",
+          "{}: has no {}, so it is not a ResiDual model; `residual import-fairseq` makes one from "
+          "weights with fairseq's names",
           path_.string(), kConfigFile);
   description_ = parse_description(read(kConfigFile), name);
 }
 
 const TensorView& Directory::parameter(const std::string& name) const {
   require(weights_.contains(name) || !weights_.contains(name + kPanels),
-          "{}: is packed for translating; take the model it was made from", path_.string());
+          "{}: is packed for translation; use the model it was made from", path_.string());
   return weights_.at(name);
 }
 
@@ -275,8 +275,8 @@ bool Directory::contains(const std::string& file) const {
 std::string Directory::read(const std::string& file) const {
   if (!is_bundle_) return read_file(path_ / file);
   const TensorView& tensor = weights_.at(kBundledFile + file);
-  require(is_file_of_bundle(tensor), "{}: {} is not a row of bytes (U8)", path_.string(),
-          tensor.name);
+  require(is_file_of_bundle(tensor), "{}: {} is not a one-dimensional byte tensor (U8)",
+          path_.string(), tensor.name);
   return std::string(tensor.bytes);
 }
 
@@ -307,7 +307,7 @@ const Direction& Directory::direction(const std::string& source, const std::stri
     fitting.push_back(all.back());
     found = &d;
   }
-  require(fitting.size() < 2, "{}: translates {}; say which is wanted (from, to)", path_.string(),
+  require(fitting.size() < 2, "{}: translates {}; choose one (from, to)", path_.string(),
           fmt::join(fitting, ", "));
   require(found != nullptr, "{}: does not translate {} to {}; it translates {}", path_.string(),
           source.empty() ? "any language" : source, target.empty() ? "any language" : target,

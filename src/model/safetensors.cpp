@@ -83,7 +83,7 @@ class HeaderReader final : public nlohmann::json_sax<json> {
     const bool is_tensor = depth_ == 1;
     const bool is_known = is_tensor ? tensors_.contains(key) || (key == kMetadata && has_metadata_)
                                     : fields_.contains(key);
-    require(!is_known, "{}: \"{}\" stands twice in the header", file_, key);
+    require(!is_known, "{}: \"{}\" appears twice in the header", file_, key);
     if (is_tensor) {
       name_ = key;
       is_metadata_ = key == kMetadata;
@@ -349,7 +349,7 @@ void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
             "tensor \"{}\": its shape and its {} bytes do not agree", tensor.name,
             tensor.bytes.size());
     require(tensor.name != "__metadata__" && !header.contains(tensor.name),
-            "tensor \"{}\" cannot be written: the name is taken", tensor.name);
+            "tensor \"{}\" cannot be written: duplicate name", tensor.name);
     header[tensor.name] = {{"dtype", name_of(tensor.dtype)},
                            {"shape", tensor.shape},
                            {"data_offsets", {offset, offset + tensor.bytes.size()}}};

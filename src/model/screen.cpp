@@ -66,7 +66,8 @@ std::string screen_difference(const SafeTensors& weights, const Config& config) 
   const bool is_same = weights.at(panels).bytes == bytes_of(screen.packed()) &&
                        weights.at(name + kScale).bytes == bytes_of(scales_of(screen));
   if (is_same) return "";
-  return fmt::format("{} is not {} in whole numbers: that has been changed since", panels, name);
+  return fmt::format("{} does not match {}, which was changed after the file was written", panels,
+                     name);
 }
 
 }  // namespace residual::model

@@ -47,14 +47,13 @@ bool read_version(std::string_view& codes, const std::string& name) {
 Bpe::Bpe(std::string_view codes, const std::string& name, BpeOptions options)
     : options_(std::move(options)), glossary_(options_.glossaries) {
   codes = without_byte_order_mark(codes);
-  require(!codes.empty(), "{}: is empty; a file of BPE codes has at least a line with its version",
-          name);
+  require(!codes.empty(), "{}: is empty; a BPE codes file has at least a version line", name);
   const size_t bad = find_invalid_utf8(codes);
   size_t number = 1;
   if (bad != std::string_view::npos) {
     number += static_cast<size_t>(
         std::count(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(bad), '\n'));
-    fail("{}:{}: not valid UTF-8; is it a file of BPE codes?", name, number);
+    fail("{}:{}: not valid UTF-8; is it a BPE codes file?", name, number);
   }
   if (codes.starts_with("#version:")) ++number;
   glues_end_of_word_ = read_version(codes, name);

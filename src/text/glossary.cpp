@@ -12,7 +12,7 @@ std::shared_ptr<const icu::RegexPattern> compile(const std::string& expression,
   // Python's '.' and '$' know no line end but '\n'.
   std::shared_ptr<const icu::RegexPattern> pattern(icu::RegexPattern::compile(
       icu::UnicodeString::fromUTF8(expression), UREGEX_UNIX_LINES, where, status));
-  require(U_SUCCESS(status), "glossary entry \"{}\": not a regular expression ({})", entry,
+  require(U_SUCCESS(status), "glossary entry \"{}\": not a valid regular expression ({})", entry,
           u_errorName(status));
   return pattern;
 }
@@ -36,7 +36,7 @@ bool matches_at_start(icu::RegexMatcher& regex, const icu::UnicodeString& text) 
   UErrorCode status = U_ZERO_ERROR;
   regex.reset(text);
   const bool found = regex.lookingAt(status);
-  require(U_SUCCESS(status), "a glossary entry cannot be matched ({})", u_errorName(status));
+  require(U_SUCCESS(status), "cannot match a glossary entry ({})", u_errorName(status));
   return found;
 }
 
@@ -57,7 +57,7 @@ std::vector<std::string> split(icu::RegexMatcher& regex, const icu::UnicodeStrin
     }
     done = regex.end(status);
   }
-  require(U_SUCCESS(status), "a glossary entry cannot be matched ({})", u_errorName(status));
+  require(U_SUCCESS(status), "cannot match a glossary entry ({})", u_errorName(status));
   keep(text.tempSubString(done));
   return parts;
 }

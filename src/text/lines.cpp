@@ -105,8 +105,8 @@ std::optional<LineBlock> LineReader::block(std::string bytes) {
   } else if (bad != std::string_view::npos) {
     const size_t start = bytes.rfind('\n', bad) + 1;  // npos + 1 is 0
     require(start > 0,
-            "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file, or, if "
-            "the command has it, pass --replace-invalid to put U+FFFD there",
+            "{}:{}: byte {} of the line (0x{:02x}) is not valid UTF-8; convert the file or, if "
+            "the command has it, pass --replace-invalid to replace it with U+FFFD",
             name_, line_, bad + 1, static_cast<unsigned char>(bytes[bad]));
     // First those before it; the error comes when they have been taken.
     rest_.insert(0, bytes, start);

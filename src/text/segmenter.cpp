@@ -46,13 +46,14 @@ LineTransform chain(std::vector<LineTransform> steps) {
 }
 
 void fields(ConfigVisitor& visit, SegmenterOptions& o) {
-  visit("language", o.language, "whose rules normalisation and tokenisation follow");
-  visit("normalize_punctuation", o.normalize_punctuation, "as Moses' normalize-punctuation");
-  visit("remove_non_printing", o.remove_non_printing, "control characters become spaces");
+  visit("language", o.language, "language whose normalisation and tokenisation rules apply");
+  visit("normalize_punctuation", o.normalize_punctuation,
+        "normalise as Moses' normalize-punctuation does");
+  visit("remove_non_printing", o.remove_non_printing, "replace control characters with spaces");
   visit("tokenizer", o.tokenizer, "moses or none");
   visit("aggressive", o.aggressive, "moses: split at hyphens");
   visit("escape", o.escape, "moses: write & | < > ' \" [ ] as entities");
-  visit("lowercase", o.lowercase, "after tokenisation");
+  visit("lowercase", o.lowercase, "lower-case the text after tokenisation");
   visit("subwords", o.subwords, "bpe, sentencepiece or none");
   visit("model", o.model, "file of BPE codes or SentencePiece model in this directory");
 }
@@ -138,7 +139,7 @@ LineTransform Segmenter::words_to_pieces() const {
 }
 
 std::shared_ptr<const Bpe> Segmenter::bpe_with_dropout(double dropout, uint64_t seed) const {
-  require(bpe_ != nullptr, "merges can be left out of BPE only, text of {} has subwords = \"{}\"",
+  require(bpe_ != nullptr, "BPE-dropout needs subwords = \"bpe\"; text of {} has subwords = \"{}\"",
           options_.language, options_.subwords);
   BpeOptions options = bpe_->options();
   options.dropout = dropout;

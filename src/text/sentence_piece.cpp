@@ -92,7 +92,7 @@ std::string joined(const std::vector<std::string>& symbols) {
   std::string out;
   for (const std::string& symbol : symbols) {
     require(symbol.find_first_of(",\"\n") == std::string::npos && !symbol.empty(),
-            "sentencepiece: a symbol cannot be empty or have a comma, quote or line end: \"{}\"",
+            "sentencepiece: a symbol cannot be empty or contain a comma, quote or line end: \"{}\"",
             symbol);
     out += (out.empty() ? "" : ",") + symbol;
   }
@@ -168,7 +168,7 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
   while (!sentences.done() && !is_usable(sentences.value())) sentences.Next();
   sentences.rethrow();
   require(!sentences.done(),
-          "sentencepiece: there is no line to learn from: none of up to {} bytes has more than "
+          "sentencepiece: no line to learn from: every line of up to {} bytes is empty or only "
           "white space",
           options.max_sentence_bytes);
   spm::SetRandomGeneratorSeed(static_cast<unsigned>(options.seed));
@@ -177,9 +177,10 @@ std::string train_sentence_piece(std::span<const fs::path> files, Invalid invali
   sentences.rethrow();
   const std::string why = reason(status);
   require(status.ok(), "sentencepiece: {}",
-          why.empty() ? "it refuses this text or these settings and does not say why; is there "
-                        "enough text, more than 100 sentences of it, and no symbol twice?"
-                      : why);
+          why.empty()
+              ? "the library rejects this text or these settings without a reason; is there "
+                "enough text (more than 100 sentences) and no duplicate symbol?"
+              : why);
   return model;
 }
 
@@ -232,7 +233,7 @@ class SentencePiece::Apart : public Processor {
  public:
   Apart(std::string_view model, const std::string& name, fs::path program)
       : program_(std::move(program)), model_(::memfd_create("sentencepiece", MFD_CLOEXEC)) {
-    if (model_ < 0) fail_errno(name, "cannot keep it in memory");
+    if (model_ < 0) fail_errno(name, "cannot store the model in memory");
     FileSystem::real().write(model_, name, model);
   }
   ~Apart() override { ::close(model_); }
@@ -243,7 +244,9 @@ class SentencePiece::Apart : public Processor {
   std::string decode(std::string_view pieces) const override {
     return ask("decode", decoder_, pieces);
   }
-  std::vector<std::string> pieces() const override { fail("sentencepiece: is in another program"); }
+  std::vector<std::string> pieces() const override {
+    fail("sentencepiece: another process holds the model and cannot list its pieces");
+  }
 
  private:
   std::string ask(const char* task, std::optional<Filter>& filter, std::string_view line) const {
@@ -287,7 +290,7 @@ void SentencePiece::encode(std::string_view line, std::string& out) const {
     for_each_token(line, [](std::string_view word) {
       require(
           word.size() <= kMaxWordBytes,
-          "sentencepiece: expected words of at most {} bytes, got one of {}. break it with spaces",
+          "sentencepiece: expected words of at most {} bytes, got one of {}; split it with spaces",
           kMaxWordBytes, word.size());
     });
   }

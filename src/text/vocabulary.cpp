@@ -76,7 +76,7 @@ Vocabulary Vocabulary::parse(std::string_view content, const std::string& name) 
             "{}:{}: expected a symbol, a space and a count, got \"{}\"", name, number,
             whole.substr(0, 80));
     require(out.append(line, count) || overwrites,
-            R"({}:{}: "{}" is in the vocabulary already; remove the line, or end it in "{}")", name,
+            R"({}:{}: "{}" is already in the vocabulary; remove the line, or end it in "{}")", name,
             number, line.substr(0, 80), kOverwrite);
   }
   return out;
@@ -110,7 +110,7 @@ std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) {
     if (id == kEos) break;
     if (id == kBos || id == kPad) continue;
-    require(id >= 0 && id < size(), "id {} is not one of the vocabulary's {}", id, size());
+    require(id >= 0 && id < size(), "id {} is outside the vocabulary of {} symbols", id, size());
     if (!is_first) out += ' ';
     is_first = false;
     out += symbol(id);

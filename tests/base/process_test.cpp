@@ -39,7 +39,7 @@ TEST_F(FilterTest, GivesTheProgramAFile) {
 
 TEST_F(FilterTest, SaysWhenTheProgramHasEndedOrIsNotThere) {
   Filter ended({"sh", "-c", "exit 3"}, null_);
-  EXPECT_THAT([&] { ended("a"); }, ThrowsMessage<Error>(HasSubstr("sh: ended while")));
+  EXPECT_THAT([&] { ended("a"); }, ThrowsMessage<Error>(HasSubstr("sh: the process ended")));
   EXPECT_THAT([&] { Filter({"no-such-program"}, null_); },
               ThrowsMessage<Error>(HasSubstr("no-such-program: cannot start")));
 }

@@ -149,7 +149,7 @@ TEST(Average, RefusesWhatDoesNotGoTogether) {
   EXPECT_THAT(failure("residual average m --last 2 -o mean"),
               HasSubstr("m: is a model directory; checkpoints are chosen of a run"));
   EXPECT_THAT(failure("residual export -m m --precision packed -o p; residual average p -o mean"),
-              HasSubstr("p: is packed for translating"));
+              HasSubstr("p: is packed for translation"));
 }
 
 TEST(Average, OfModelsWhoseNamesAreNotUtf8CanBeRead) {
@@ -164,7 +164,7 @@ TEST(Verify, NamesAFormatThatThisVersionDoesNotRead) {
   const auto result =
       test::run(kImport + "sed -i 's/^format = 1/format = 2/' m/config.toml; residual verify m");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.output, HasSubstr("m/config.toml: is of format 2"));
+  EXPECT_THAT(result.output, HasSubstr("m/config.toml: has format 2"));
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {
            {"touch f; residual fetch generated -o f", "f: already exists; give another directory"},
            {"mkdir p; touch p/train.corpus; residual corpus show p",
             "p: is a directory; give one of its corpora: p/train.corpus"},
-           {"echo ' ' | residual sentencepiece train -o m", "there is no line to learn from"},
+           {"echo ' ' | residual sentencepiece train -o m", "no line to learn from"},
            {"residual --version > /dev/full", "cannot write"},
            {"residual completions bash > /dev/full", "cannot write"}}) {
     SCOPED_TRACE(line);

@@ -63,7 +63,8 @@ TEST_F(Evaluate, SaysWhatDoesNotGoTogetherBeforeItTranslates) {
   expect_failure(command + "--data @prepared --pieces", 2, "--data gives raw text");
   expect_failure(command + "-s - -r - < @one", 2, "standard input (-) is given twice");
   expect_failure(command + "-s @one -r @one --json -o -", 2, "cannot both go to standard output");
-  expect_failure(command + "-s @one -r @one -o /nonexistent/x", 1, "there is no directory");
+  expect_failure(command + "-s @one -r @one -o /nonexistent/x", 1,
+                 "the directory /nonexistent does not exist");
   output(command + "-s @one -r @one --no-repeat-ngram 1 --min-length 40 --max-length 50");
 }
 

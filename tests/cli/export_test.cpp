@@ -79,7 +79,7 @@ TEST_F(Export, PackedTranslatesAsWhatItWasMadeFrom) {
   output("residual export --model @packed-post-ln --to bundle -o @packed.safetensors");
   EXPECT_EQ(translations("@packed.safetensors"), translations("@post-ln"));
   expect_failure("residual export --model @packed-post-ln --to ctranslate2 -o @x", 1,
-                 "is packed for translating; take the model it was made from");
+                 "is packed for translation; use the model it was made from");
   output("residual export --model @post-ln --precision int8 -o @of-int8");
   expect_failure("residual export --model @of-int8 --precision packed -o @x", 1,
                  "only float32 and float16 matrices are packed");
@@ -228,7 +228,7 @@ TEST_F(Export, OtherSafetensorsFilesAreNoBundles) {
   expect_failure("residual translate --model @post-ln/model.safetensors < /dev/null", 1,
                  "is not a model in one file");
   expect_failure("residual export --model @post-ln/model.safetensors -o @x", 1,
-                 "`residual average CHECKPOINT -o DIR` makes a model of a checkpoint");
+                 "`residual average CHECKPOINT -o DIR` makes a model from a checkpoint");
   expect_failure("echo no > f; residual translate --model f < /dev/null", 1, "f: ");
 }
 

@@ -52,8 +52,7 @@ TEST_F(Serve, TranslatesEachDirectionOfAModel) {
                   "curl -sS -d '{\"text\": \"a b c\", \"to\": \"ba\"}' $url/translate\n"
                   "curl -sS -d '{\"text\": \"a b c\", \"to\": \"xx\"}' $url/translate");
   EXPECT_EQ(both,
-            "{\"error\":\"from, to: the model translates ab-ba, ba-ab; say which is wanted (from, "
-            "to)\"}\n"
+            "{\"error\":\"from, to: the model translates ab-ba, ba-ab; choose one (from, to)\"}\n"
             "{\"text\":\"c a b\"}\n{\"text\":\"c a b\"}\n"
             "{\"error\":\"from, to: the model does not translate any language to xx; it translates "
             "ab-ba, ba-ab\"}\n"

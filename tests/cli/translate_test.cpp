@@ -392,7 +392,7 @@ TEST_F(Translate, PutsTheTagOfTheChosenDirectionBeforeTheSource) {
       "printf 'a b c\\nd e\\n' | residual translate --n-best 2 --model @tagged";
   EXPECT_EQ(output(tagged + " --to cd"),
             output("printf 't a b c\\nt d e\\n' | residual translate --n-best 2 --model @post-ln"));
-  expect_failure(tagged, 1, "translates ab-ba, ab-cd; say which is wanted");
+  expect_failure(tagged, 1, "translates ab-ba, ab-cd; choose one (from, to)");
 }
 
 TEST_F(Translate, LongLinesAreSplitOrRefusedWithTheirNumber) {
@@ -485,7 +485,7 @@ TEST_F(Translate, BadInputsAreNamed) {
 TEST_F(Translate, ModelsOfAnotherVersionOrWithMissingTensorsAreNamed) {
   output("cp -r @post-ln @future && sed -i 's/^format = 1/format = 7/' @future/config.toml");
   expect_failure("residual translate --model @future < /dev/null", 1,
-                 "is of format 7, this version reads format 1");
+                 "has format 7, this version reads format 1");
   output(
       "cp -r @post-ln @deeper && sed -i 's/^decoder_layers = 2/decoder_layers = 3/' "
       "@deeper/config.toml");

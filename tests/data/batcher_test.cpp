@@ -306,7 +306,7 @@ TEST_F(BatcherTest, RefusesWhatCannotWork) {
     return [&one, options] { Batcher({{.corpus = &one}}, options); };
   };
   EXPECT_THAT(making(empty, {}), ThrowsMessage<Error>(HasSubstr("has no sentence pairs")));
-  EXPECT_THAT(making(c, {.max_tokens = 20}), ThrowsMessage<Error>(HasSubstr("the pair of line")));
+  EXPECT_THAT(making(c, {.max_tokens = 20}), ThrowsMessage<Error>(HasSubstr("the pair in line")));
   EXPECT_THAT(making(c, {.max_tokens = 0}), ThrowsMessage<Error>(HasSubstr("max_tokens is 0")));
   EXPECT_THAT(making(c, {.max_source = 0}), ThrowsMessage<Error>(HasSubstr("max_source is 0")));
   EXPECT_THAT(making(c, {.composition = "sorted"}), ThrowsMessage<Error>(HasSubstr("\"sorted\"")));

@@ -161,7 +161,7 @@ TEST(Corpus, BytesOfNoSectionAreNoticed) {
   const std::string bytes = read_file(directory / "a");
   write_bytes(directory / "twice", bytes + bytes);
   EXPECT_THAT([&] { Corpus::open(directory / "twice"); },
-              ThrowsMessage<Error>(HasSubstr("bytes that are of no section")));
+              ThrowsMessage<Error>(HasSubstr("bytes outside all sections")));
 }
 
 TEST(Corpus, EveryTruncationIsNoticed) {
@@ -222,7 +222,7 @@ TEST(Corpus, AnIdBeyondTheVocabularyIsAnError) {
   const Corpus corpus = Corpus::open(path);
   std::vector<int32_t> source, target;
   EXPECT_THAT([&] { corpus.append(0, source, target); },
-              ThrowsMessage<Error>(HasSubstr("an id that its vocabulary has not")));
+              ThrowsMessage<Error>(HasSubstr("an id outside its vocabulary")));
 }
 
 }  // namespace

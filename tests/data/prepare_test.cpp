@@ -327,12 +327,12 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   EXPECT_THAT(error(), HasSubstr("subwords.sentences: is 100"));
   recipe_.subwords.sentences = 0;
   write_pairs("train", "\n", "\n");
-  EXPECT_THAT(error(), HasSubstr("none of its pairs is left to train on"));
+  EXPECT_THAT(error(), HasSubstr("cleaning left no pairs to train on"));
   write_pairs("train", "a b\n", "a c\n");
   recipe_.clean.stage = CleanStage::pieces;
   recipe_.clean.min_words = 200;
   recipe_.clean.max_words = 300;
-  EXPECT_THAT(error(), HasSubstr("none of its pairs is left to train on"));
+  EXPECT_THAT(error(), HasSubstr("cleaning left no pairs to train on"));
   recipe_.train = {"tr\xff"};
   write_pairs("tr\xff", "a b\n", "a c\n");
   EXPECT_THAT(error(), HasSubstr("is not UTF-8"));
@@ -341,7 +341,7 @@ TEST_F(Prepare, FaultsAreNamedBeforeAnythingIsWritten) {
   recipe_.pairs = {"english"};
   EXPECT_THAT(error(), HasSubstr("\"english\" is not a pair of languages"));
   recipe_.pairs = {"en-de", "de-en"};
-  EXPECT_THAT(error(), HasSubstr("\"de-en\" is there twice"));
+  EXPECT_THAT(error(), HasSubstr("\"de-en\" is listed twice"));
   recipe_.pairs = {"../x-de"};
   EXPECT_THAT(error(), HasSubstr("is not a pair of languages"));
 }

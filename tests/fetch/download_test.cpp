@@ -102,7 +102,7 @@ TEST_F(Download, AMissingFileIsNamedWithItsAddressAndPlace) {
 TEST_F(Download, WrongSizeOrDigestIsAnErrorUnlessTold) {
   RemoteFile file = good_;
   file.bytes = 8;
-  EXPECT_THAT(error_of(file), HasSubstr("expected 8 bytes, it has 7"));
+  EXPECT_THAT(error_of(file), HasSubstr("expected 8 bytes, got 7"));
   EXPECT_FALSE(fs::exists(here_ / "downloads/a.tgz"));
   file = good_;
   file.digest = "md5:00000000000000000000000000000000";

@@ -158,7 +158,7 @@ TEST_F(Iwslt14, ADamagedArchiveIsAnError) {
   EXPECT_THAT(error_of(options("iwslt14")), HasSubstr("de-en.tgz: cannot unpack it"));
   FetchOptions checked = options("iwslt14");
   checked.verify = true;
-  EXPECT_THAT(error_of(checked), HasSubstr("expected 19982877 bytes, it has 14"));
+  EXPECT_THAT(error_of(checked), HasSubstr("expected 19982877 bytes, got 14"));
 }
 
 TEST_F(Iwslt14, SidesOfDifferentLengthAreAnError) {

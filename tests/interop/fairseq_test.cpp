@@ -206,7 +206,7 @@ TEST_F(ImportFairseq, NamesWhatIsMissingAndWhatHasNoPlace) {
     tensors.push_back(tensors[0]);
     tensors.back().name = "encoder.embed_positions.weight";
   });
-  EXPECT_THAT(import(), HasSubstr("has encoder.embed_positions.weight, for which"));
+  EXPECT_THAT(import(), HasSubstr("has encoder.embed_positions.weight, which"));
   write_copy(directory_ / "weights", "ema.");
   EXPECT_THAT(import(), HasSubstr("has no tensor encoder.layers.0.fc1.weight"));
 }

@@ -130,7 +130,7 @@ TEST_F(HuggingFace, OptionsOverruleTheFiles) {
   EXPECT_THAT(error_of({.weights = files_, .source_tags = {">>deu<<"}}),
               HasSubstr("vocab.json: has no symbol >>deu<<"));
   EXPECT_THAT(error_of({.weights = files_, .source_vocabulary = files_ / "vocab.json"}),
-              HasSubstr("is a directory and brings its own"));
+              HasSubstr("is a directory with vocabularies and"));
 }
 
 TEST_F(HuggingFace, SeveralTagsAreDirections) {
@@ -150,7 +150,7 @@ TEST_F(HuggingFace, SeveralTagsAreDirections) {
   for (const char* language : {"en", "art", "zh_TW"}) model.segmenter(language);
   EXPECT_EQ(model.direction("", "zh_TW").source_tag, ">>zh_TW<<");
   EXPECT_THAT(error_of({.weights = files_, .source_tags = {">>art<<", "</s>"}}),
-              HasSubstr("--tag </s>: of several, each is to look like >>deu<<"));
+              HasSubstr("--tag </s>: each of several tags must look like >>deu<<"));
 }
 
 // Which of the names that one matrix has are in the file depends on the library's version.
@@ -168,7 +168,7 @@ TEST_F(HuggingFace, OneMatrixMayGoByAnyOfItsNames) {
   EXPECT_EQ(imported_weights(), expected);
   all["lm_head.weight"].values[5] += 1;
   write(all);
-  EXPECT_THAT(error(), HasSubstr("differ, but config.json says that they are one"));
+  EXPECT_THAT(error(), HasSubstr("differ, but config.json says that they are shared"));
   all.erase("lm_head.weight");
   all.erase("model.decoder.embed_tokens.weight");
   write(all);
@@ -205,11 +205,11 @@ TEST_F(HuggingFace, OtherTensorsAreRefused) {
   changed["model.encoder.layernorm_embedding.weight"] = {{16}, std::vector<float>(16)};
   write(changed);
   EXPECT_THAT(error(),
-              HasSubstr("layernorm_embedding.weight, which a model of its options has no"));
+              HasSubstr("layernorm_embedding.weight, which a model with its options does"));
   changed = all;
   changed["model.decoder.embed_positions.weight"] = positions(model::Form::marian);
   write(changed);
-  EXPECT_THAT(error(), HasSubstr("is not made of the library's sinusoids"));
+  EXPECT_THAT(error(), HasSubstr("does not hold the library's sinusoids"));
   changed = all;
   changed["final_logits_bias"].shape = {255};
   write(changed);
@@ -236,13 +236,13 @@ TEST_F(HuggingFace, WhatWouldBeComputedDifferentlyIsRefused) {
   EXPECT_THAT(error_with_config("\"decoder_ffn_dim\": 24", "\"decoder_ffn_dim\": 25"),
               HasSubstr("encoder_ffn_dim is 24 and decoder_ffn_dim is 25"));
   EXPECT_THAT(error_with_config("\"decoder_layers\": 2", "\"decoder_layers\": 1"),
-              HasSubstr("which a model of its options has no use for"));
+              HasSubstr("which a model with its options does not use"));
   EXPECT_THAT(error_with("generation_config.json", "      254", "      7"),
               HasSubstr("bad_words_ids is \"[[7]]\""));
   EXPECT_THAT(error_with("generation_config.json", "\"max_length\"", "\"forced_bos_token_id\""),
               HasSubstr("forced_bos_token_id is \"128\""));
   EXPECT_THAT(error_with("generation_config.json", "\"eos_token_id\": 0", "\"eos_token_id\": 5"),
-              HasSubstr("eos_token_id is not what config.json says"));
+              HasSubstr("eos_token_id differs from config.json"));
 }
 
 TEST_F(HuggingFace, ValuesOutOfRangeAreRefused) {
@@ -256,13 +256,13 @@ TEST_F(HuggingFace, ValuesOutOfRangeAreRefused) {
               HasSubstr("vocab_size: 99999999999 is out of range"));
   EXPECT_THAT(
       error_with_config("\"decoder_start_token_id\": 254", "\"decoder_start_token_id\": -1"),
-      HasSubstr("decoder_start_token_id: -1 is no symbol's number"));
+      HasSubstr("decoder_start_token_id: -1 is not the number of a symbol"));
   EXPECT_THAT(error_with_config("\"pad_token_id\": 254", "\"pad_token_id\": 255"),
               HasSubstr("pad_token_id is 255, but the vocabulary's <pad> is 254"));
   EXPECT_THAT(error_with_config("\"eos_token_id\": 0", "\"eos_token_id\": 1"),
               HasSubstr("eos_token_id is 1, but the vocabulary's </s> is 0"));
   EXPECT_THAT(error_with_config("true", "[]"), HasSubstr("is_encoder_decoder is \"[]\""));
-  EXPECT_THAT(error_with_config("{", "["), HasSubstr("config.json: is no JSON object"));
+  EXPECT_THAT(error_with_config("{", "["), HasSubstr("config.json: is not a JSON object"));
 }
 
 TEST_F(HuggingFace, VocabulariesThatCannotBeTheModelsAreRefused) {

@@ -68,12 +68,12 @@ TEST(FlatYaml, NamesTheLineThatIsWrong) {
     return error_of([&] { parse_flat_yaml(text, "v.yml"); });
   };
   EXPECT_THAT(error("a: 1\nb\n"), HasSubstr("v.yml, line 2: expected \"key: value\", got \"b\""));
-  EXPECT_THAT(error("a: 1\na: 2\n"), HasSubstr("v.yml, line 2: a comes twice"));
-  EXPECT_THAT(error("\"a: 1"), HasSubstr("line 1: a quotation has no end"));
-  EXPECT_THAT(error("'a: 1"), HasSubstr("line 1: a quotation has no end"));
+  EXPECT_THAT(error("a: 1\na: 2\n"), HasSubstr("v.yml, line 2: a appears twice"));
+  EXPECT_THAT(error("\"a: 1"), HasSubstr("line 1: unterminated quoted string"));
+  EXPECT_THAT(error("'a: 1"), HasSubstr("line 1: unterminated quoted string"));
   EXPECT_THAT(error("\"\\q\": 1"), HasSubstr("unknown escape \\q"));
-  EXPECT_THAT(error("\"\\ud800\": 1"), HasSubstr("no character's number"));
-  EXPECT_THAT(error("\"\\u12"), HasSubstr("no character's number"));
+  EXPECT_THAT(error("\"\\ud800\": 1"), HasSubstr("not followed by a character's number"));
+  EXPECT_THAT(error("\"\\u12"), HasSubstr("not followed by a character's number"));
 }
 
 class Import : public testing::Test {
@@ -141,7 +141,7 @@ TEST_F(Import, RefusesWhatWouldBeComputedDifferently) {
   EXPECT_THAT(error_with("transformer-postprocess: dan", "transformer-postprocess: dar"),
               HasSubstr("transformer-postprocess is \"dar\""));
   EXPECT_THAT(error_with("dec-depth: 2", "dec-depth: 1"),
-              HasSubstr("has decoder_l2_context_Wk, which a model of its options has no use for"));
+              HasSubstr("has decoder_l2_context_Wk, which a model with its options does not use"));
   EXPECT_THAT(error_with("dec-depth: 2", "dec-depth: 3"),
               HasSubstr("has no array decoder_l3_self_Wq"));
   EXPECT_THAT(error_with("transformer-dim-ffn: 24", "transformer-dim-ffn: 25"),
@@ -199,7 +199,7 @@ TEST_F(OtherVocabulary, IsRefusedIfItCannotBeTheModels) {
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: one\n"),
               HasSubstr("\"<unk>\" has no number"));
   EXPECT_THAT(error_with_file("v.yml", "</s>: 0\n<unk>: -1\n"), HasSubstr("has the number -1"));
-  EXPECT_THAT(error_with_file("v.json", "[1]"), HasSubstr("is no JSON object"));
+  EXPECT_THAT(error_with_file("v.json", "[1]"), HasSubstr("is not a JSON object"));
   EXPECT_THAT(error_with_file("v.vocab", std::string("a\0b\n", 4)),
               HasSubstr("is neither text nor"));
   EXPECT_THAT(error_with_file("v.spm", "pieces"), HasSubstr("v.spm: not a SentencePiece model"));
@@ -236,16 +236,16 @@ TEST_F(OtherVocabulary, MayHaveSymbolsThatNoTextCanHave) {
 TEST_F(Import, CanBeTranslatedWithButNotExportedOrTrained) {
   const model::Description made = import_marian(options(), directory_ / "model");
   EXPECT_THAT(error_of([&] { model::require_trainable(made.model, "trained"); }),
-              HasSubstr("can be translated with, but not trained"));
+              HasSubstr("can translate, but cannot be trained"));
   const model::Directory model = model::Directory::open(directory_ / "model");
   EXPECT_THAT(error_of([&] { export_ctranslate2(model, directory_ / "ct2"); }),
-              HasSubstr("but not exported to CTranslate2"));
+              HasSubstr("but cannot be exported to CTranslate2"));
   EXPECT_THAT(error_of([&] { fairseq_parts(made.model); }),
-              HasSubstr("but not exported to fairseq"));
+              HasSubstr("but cannot be exported to fairseq"));
 }
 
 TEST_F(Import, SaysWhenItIsNoArchiveOfMarian) {
-  EXPECT_THAT(error_of_bytes("no archive"), HasSubstr("is no NumPy archive"));
+  EXPECT_THAT(error_of_bytes("no archive"), HasSubstr("is not a NumPy archive"));
   EXPECT_THAT(error_of_bytes(""), HasSubstr("changed.npz"));
   std::string without = read_file(kData / "tiny.npz");
   for (size_t at = 0; (at = without.find("special:", at)) != std::string::npos;) without[at] = 'x';

@@ -37,8 +37,7 @@ TEST(Config, SurvivesWritingAndReading) {
 
 TEST(Config, RefusesNumbersThatDoNotFitEachOther) {
   EXPECT_EQ(refusal([](Config&) {}), "accepted");
-  EXPECT_THAT(refusal([](Config& c) { c.heads = 3; }),
-              HasSubstr("8 cannot be divided among 3 heads"));
+  EXPECT_THAT(refusal([](Config& c) { c.heads = 3; }), HasSubstr("8 is not divisible by 3 heads"));
   EXPECT_THAT(refusal([](Config& c) { c.width = c.heads = 7; }),
               HasSubstr("model.width: 7 is not an even number"));
   EXPECT_THAT(refusal([](Config& c) { c.encoder_layers = 0; }), HasSubstr("model.encoder_layers"));

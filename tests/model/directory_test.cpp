@@ -137,7 +137,7 @@ TEST(Directory, AnotherFormatIsRefusedNamingItsWriter) {
   test::write_small_model(directory / "m", test::small_config());
   replace_in(directory / "m/config.toml", "format = 1", "format = 2");
   EXPECT_THAT(opening(directory / "m"),
-              AllOf(HasSubstr("config.toml: is of format 2, this version reads format 1"),
+              AllOf(HasSubstr("config.toml: has format 2, this version reads format 1"),
                     HasSubstr("written by ResiDual 0.")));
 }
 
@@ -193,11 +193,11 @@ TEST(Directory, TensorsThatDoNotFitAreNamed) {
                 tensors.back().name.pop_back();
               }),
               HasSubstr("has a tensor encoder.layers.0.self_attention.qkv.weights, which a "
-                        "resi-dual model has not"));
+                        "resi-dual model does not have"));
   EXPECT_THAT(opening_with([](auto& tensors) {
                 tensors[0].shape = {8, 10};
               }),
-              HasSubstr("embedding.weight has shape [8, 10], config.toml makes it [10, 8]"));
+              HasSubstr("embedding.weight has shape [8, 10], config.toml requires [10, 8]"));
 }
 
 TEST(Directory, WritingReplacesAModelAndNothingElse) {
@@ -224,7 +224,7 @@ TEST(Directory, DirectionsAreFoundByWhatIsUnambiguous) {
   EXPECT_EQ(model.direction("en", "").source_tag, "<2de>");
   EXPECT_EQ(model.direction("", "en").source_tag, "<2en>");
   EXPECT_THAT(message_of([&] { model.direction("", ""); }),
-              HasSubstr("translates en-de, de-en; say which is wanted (from, to)"));
+              HasSubstr("translates en-de, de-en; choose one (from, to)"));
   EXPECT_THAT(message_of([&] { model.direction("fr", ""); }),
               HasSubstr("does not translate fr to any language; it translates en-de, de-en"));
 }

@@ -119,7 +119,7 @@ TEST(SafeTensors, RefusesWhatIsNotExactlyRightAndSaysWhy) {
               HasSubstr("metadata \"a\" is not a string"));
   const std::string twice = R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]})";
   EXPECT_THAT(refusal(file_of("{" + twice + "," + twice + "}", "1234")),
-              HasSubstr("\"a\" stands twice"));
+              HasSubstr("\"a\" appears twice"));
 }
 
 TEST(SafeTensors, RefusesOverlapsAndHoles) {
@@ -153,15 +153,15 @@ TEST(SafeTensors, SaysWhatIsWrongWithAnEntryOfAnyType) {
   EXPECT_THAT(header(R"({"a":{"shape":["x"]}})"), HasSubstr("whole number, got \"x\""));
   EXPECT_THAT(header(R"({"a":{"shape":[{}]}})"), HasSubstr("nests deeper"));
   EXPECT_THAT(header(R"({"a":{"data_offsets":{}}})"), HasSubstr("data_offsets are not two"));
-  EXPECT_THAT(header(R"({"a":{"shape":[],"shape":[]}})"), HasSubstr("\"shape\" stands twice"));
+  EXPECT_THAT(header(R"({"a":{"shape":[],"shape":[]}})"), HasSubstr("\"shape\" appears twice"));
   for (const char* value : {"1", "[]", "[\"x\"]", "null"}) {
     EXPECT_THAT(header(std::string(R"({"__metadata__":)") + value + "}"),
                 HasSubstr("__metadata__ is not an object"))
         << value;
   }
-  EXPECT_THAT(header(R"({"__metadata__":{"k":"1","k":"2"}})"), HasSubstr("\"k\" stands twice"));
+  EXPECT_THAT(header(R"({"__metadata__":{"k":"1","k":"2"}})"), HasSubstr("\"k\" appears twice"));
   EXPECT_THAT(header(R"({"__metadata__":{},"__metadata__":{}})"),
-              HasSubstr("\"__metadata__\" stands twice"));
+              HasSubstr("\"__metadata__\" appears twice"));
   EXPECT_EQ(header(R"({"__metadata__":{"dtype":"x"}} )"), "accepted");
 }
 

@@ -106,7 +106,7 @@ TEST(Screen, IsToldFromThatOfOtherRows) {
   const TemporaryDirectory directory;
   write_bundle(directory / "m", with_rows.description(), mixed.list, with_rows);
   EXPECT_THAT(screen_difference(Directory::open(directory / "m").weights(), config),
-              HasSubstr("embedding.weight.panels is not embedding.weight in whole numbers"));
+              HasSubstr("embedding.weight.panels does not match embedding.weight"));
 }
 
 }  // namespace

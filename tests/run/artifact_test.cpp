@@ -167,7 +167,7 @@ TEST(Verify, NoticesRowsThatHaveChangedSinceTheirScreenWasMade) {
   const auto rows = model::SafeTensors::parse(bytes, "m").at(model::output_embedding(config)).bytes;
   bytes[rows.data() - bytes.data() + 3] ^= 1;  // in the first number's exponent
   replace_file(directory / "m/model.safetensors", bytes);
-  EXPECT_THAT(verify(directory / "m").problems, ElementsAre(HasSubstr("changed since")));
+  EXPECT_THAT(verify(directory / "m").problems, ElementsAre(HasSubstr("changed after")));
 }
 
 TEST(Verify, OpensBundles) {

@@ -59,7 +59,7 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
   refuses([](auto& c) { c.schedule.warmup = 0; }, "schedule.warmup_init = 0.0005");
   refuses([](auto& c) { c.train.precision = Precision::fp16; }, "fp16 needs a CUDA device");
   refuses([](auto& c) { c.train.device = "gpu"; }, "expected cpu, cuda or cuda:N");
-  refuses([](auto& c) { c.model.heads = 7; }, "cannot be divided among 7 heads");
+  refuses([](auto& c) { c.model.heads = 7; }, "is not divisible by 7 heads");
   refuses([](auto& c) { c.model.max_positions = 100; }, "must not exceed model.max_positions");
   refuses(
       [](auto& c) {

@@ -21,7 +21,7 @@ TEST(Corpora, NeedTheVocabularyTheyWereMadeWith) {
   const test::ReverseTask task(20);
   replace_file(task.prepared() / "vocabulary.txt", "z 1\n");
   EXPECT_THAT(error_of([&] { Corpora{task.config()}; }),
-              HasSubstr("made with another source vocabulary"));
+              HasSubstr("made with a source vocabulary"));
 }
 
 // Sizes of tables come from prepared.toml: ids beyond them would be written past their ends.

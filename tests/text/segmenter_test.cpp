@@ -79,7 +79,7 @@ TEST(SentencePiece, TextWithoutALetterIsAnError) {
   }
   replace_file(files[0], " \nreserved: \xe2\x96\x85\n" + std::string(20, 'a') + "\n");
   EXPECT_THAT([&] { train_sentence_piece(files, Invalid::refuse, {.max_sentence_bytes = 19}); },
-              ThrowsMessage<Error>(HasSubstr("none of up to 19 bytes")));
+              ThrowsMessage<Error>(HasSubstr("every line of up to 19 bytes")));
 }
 
 TEST(SentencePiece, LinesWithoutALetterAreOnlySkipped) {

@@ -108,9 +108,9 @@ TEST(Vocabulary, MalformedFilesAreNamedWithTheLine) {
         << bad;
   }
   EXPECT_THAT([] { Vocabulary::parse("a 1\na 1\n", "dict.txt"); },
-              ThrowsMessage<Error>(HasSubstr("dict.txt:2: \"a\" is in the vocabulary already")));
+              ThrowsMessage<Error>(HasSubstr("dict.txt:2: \"a\" is already in the vocabulary")));
   EXPECT_THAT([] { Vocabulary::parse("<pad> 1\n", "dict.txt"); },
-              ThrowsMessage<Error>(HasSubstr("dict.txt:1: \"<pad>\" is in")));
+              ThrowsMessage<Error>(HasSubstr("dict.txt:1: \"<pad>\" is already in")));
   EXPECT_THAT([] { Vocabulary::parse("a 1\n\xff 1\n", "dict.txt"); },
               ThrowsMessage<Error>(HasSubstr("dict.txt:2: not valid UTF-8")));
 }

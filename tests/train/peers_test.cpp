@@ -214,7 +214,7 @@ TEST_F(Together, AProcessThatEndsBeforeAllHaveComeMayComeAgain) {
   {
     // Says what process 1 would, and leaves.
     auto gone = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind", 1s); });
-    EXPECT_THAT(gone.get(), HasSubstr("process 0 (127.0.0.1): it says nothing"));
+    EXPECT_THAT(gone.get(), HasSubstr("process 0 (127.0.0.1): no data arrived in time"));
   }
   auto again = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
   EXPECT_EQ(meet(place(2, 3, port), "kind"), "");

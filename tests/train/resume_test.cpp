@@ -95,7 +95,7 @@ TEST_F(Resumed, RunsNeedTheirTextFilesBeforeAnyWork) {
   std::ofstream(path("data") / "segmentation.de.toml", std::ios::app) << "# edited\n";
   expect_refused("segmentation.de.toml: ");
   fs::remove(path("data") / "segmentation.de.toml");
-  expect_refused("segmentation.de.toml: is not there, and models of this corpus need it");
+  expect_refused("segmentation.de.toml: is missing, and models of this corpus need it");
   EXPECT_EQ(last_of(path("run")), run::checkpoint_name(5));
   EXPECT_FALSE(fs::exists(path("anew")));
 }
