@@ -15,9 +15,7 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  int create(const fs::path& path) {
-    return create(path, path);
-  }  // opens a new file for writing; it must not exist
+  int create(const fs::path& path) { return create(path, path); }   // a new file, for writing
   virtual int create(const fs::path& path, const fs::path& shown);  // `shown` is the path in errors
   virtual void write(int file, const fs::path& path, std::string_view bytes);
   virtual void sync(int file, const fs::path& path);

@@ -5,7 +5,7 @@
 namespace residual {
 
 // Registers the name of a temporary file, so that a process ended by a signal leaves none behind.
-// Its capacity is small: the next run removes files that did not fit.
+// The list's capacity is small: the next run removes files that did not fit.
 void remember_partial_file(const std::string& path) noexcept;
 void forget_partial_file(const std::string& path) noexcept;
 
