@@ -14,8 +14,7 @@ namespace residual::text {
 // ICU's syntax, which agrees with Python's except in corner cases (\w includes combining marks).
 class Glossary {
  public:
-  explicit Glossary(
-      std::span<const std::string> entries);  // throws Error for an invalid expression
+  explicit Glossary(std::span<const std::string> entries);  // throws for a bad expression
 
   bool empty() const { return entries_.empty(); }
   // The matching functions, for one thread.
