@@ -7,10 +7,10 @@
 
 namespace residual {
 
-// XXH3, 64 bits: detects damage, not malice.
+// Returns the 64-bit XXH3 of `bytes`. It detects damage, not malice.
 uint64_t checksum(std::string_view bytes);
 
-// The same, piece by piece.
+// Computes checksum() of bytes that arrive in pieces.
 class Checksum {
  public:
   Checksum();
@@ -23,7 +23,7 @@ class Checksum {
   std::unique_ptr<State> state_;
 };
 
-// 16 hexadecimal digits.
+// Returns 16 hexadecimal digits.
 std::string to_hex(uint64_t value);
 
 }  // namespace residual

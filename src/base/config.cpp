@@ -69,8 +69,8 @@ std::string_view type_name(const toml::node& node) {
 // Fills the struct from a parsed document. Keys that no field asked for are unknown.
 class Reader : public ConfigVisitor {
  public:
-  // `name` stands before errors, with the line; neither if it is empty. `raw`: the text of a --set
-  // value, which a string key takes as it stands.
+  // `name` and the line precede errors, unless `name` is empty. `raw` is the text of a --set value,
+  // which a string key takes verbatim.
   Reader(const toml::table& root, std::string name, const std::string* raw = nullptr)
       : name_(std::move(name)), raw_(raw), table_(&root) {}
 
@@ -323,7 +323,7 @@ toml::array array_of(const std::string& key, const nlohmann::json& list, int dep
 // Calls use() with the value.
 template <class Use>
 void as_toml(const std::string& key, const nlohmann::json& value, int depth, const Use& use) {
-  constexpr int kDeepest = 8;  // whoever nests deeper wants to see the stack end
+  constexpr int kDeepest = 8;  // guards the stack against hostile nesting
   require(depth < kDeepest, "{}: nested too deeply", key);
   require(!value.is_null(), "{}: must not be null; leave it out", key);
   if (value.is_object()) return use(table_of(value, depth + 1));

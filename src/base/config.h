@@ -39,7 +39,7 @@ class ConfigVisitor {
   virtual void operator()(const char* key, double& value, const char* meaning,
                           Range range = {}) = 0;
   virtual void operator()(const char* key, std::string& value, const char* meaning) = 0;
-  // A single value where a list is expected is a list of one.
+  // A visitor accepts a single value where a list is expected, as a list of one.
   virtual void operator()(const char* key, std::vector<std::string>& value,
                           const char* meaning) = 0;
   virtual void operator()(const char* key, std::vector<int64_t>& value, const char* meaning) = 0;
@@ -89,30 +89,30 @@ class ConfigVisitor {
 
 using ConfigFields = std::function<void(ConfigVisitor&)>;
 
-// What the templates below do once the struct is bound; `name` stands before error texts.
+// The templates below bind a struct and call these functions. `name` precedes each error message.
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields);
 void read_layered_toml(const fs::path& file, const ConfigFields& all_fields);
 void apply_setting(const std::string& setting, const ConfigFields& all_fields,
                    const std::string& name_prefix = "--set ");
 std::string write_toml(const ConfigFields& all_fields, bool explain);
 
-// Members that the file does not mention keep their values. Unknown keys and wrong types are
-// errors that name file and line.
+// Reads a TOML file into a struct. Members that the file does not mention keep their values.
+// Unknown keys and wrong types are errors that name file and line.
 template <class Struct>
 void read_config(const fs::path& file, Struct& out) {
   read_toml(read_file(file), file.string(), [&](ConfigVisitor& visit) { fields(visit, out); });
 }
 
-// The same for a file that may name others it builds upon, `extends = "base.toml"` or a list of
-// them, relative to its own directory. They are read before it, each on top of those before: the
-// file only has to say what differs. A circle of files is an error.
+// Reads a file that may extend others: `extends = "base.toml"`, or a list, relative to the file's
+// directory. The extended files are read first, each overriding the one before, so a file states
+// only what differs. A cycle is an error.
 template <class Struct>
 void read_layered_config(const fs::path& file, Struct& out) {
   read_layered_toml(file, [&](ConfigVisitor& visit) { fields(visit, out); });
 }
 
-// "clean.min_words=3". The value is TOML, or else a string as it stands; list elements that exist
-// already are addressed by number: "corpora.0.file=...".
+// Applies settings such as "clean.min_words=3". A value that is not valid TOML is taken as a
+// string. Existing list elements are addressed by index: "corpora.0.file=...".
 template <class Struct>
 void apply_settings(std::span<const std::string> settings, Struct& out) {
   for (const auto& setting : settings) {
@@ -120,13 +120,13 @@ void apply_settings(std::span<const std::string> settings, Struct& out) {
   }
 }
 
-// Every key with its value; read_config of it gives an equal struct.
+// Returns every key with its value. read_config() of this text gives an equal struct.
 template <class Struct>
 std::string to_toml(Struct value) {
   return write_toml([&](ConfigVisitor& visit) { fields(visit, value); }, false);
 }
 
-// The same with each key's meaning as a comment above it.
+// Returns the text of to_toml() with each key's meaning as a comment above the key.
 template <class Struct>
 std::string explain_config(Struct defaults = {}) {
   return write_toml([&](ConfigVisitor& visit) { fields(visit, defaults); }, true);

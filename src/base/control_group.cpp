@@ -19,8 +19,8 @@ bool has(std::string_view controllers, std::string_view controller) {
   return false;
 }
 
-// Microseconds of running in a period, and the period. Without a quota version 2 has "max", which
-// is no number, and version 1 has -1.
+// Reads the microseconds of CPU time per period, and the period. Without a quota, version 2 has
+// "max", which is not a number, and version 1 has -1.
 bool read_quota(const fs::path& group, double& quota, double& period) {
   std::ifstream both(group / "cpu.max");
   if (both >> quota >> period) return true;

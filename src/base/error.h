@@ -8,8 +8,8 @@
 
 namespace residual {
 
-// What a user can mend. The text says where, what was expected, what came and what to do, in lower
-// case and without a prefix: `main` adds the program's name.
+// An error that the user can correct. Its message gives the place, the expected and the actual
+// value, and the remedy, in lower case and without a prefix: `main` adds the program's name.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -25,7 +25,8 @@ void require(bool holds, fmt::format_string<Args...> format, Args&&... args) {
   if (!holds) throw Error(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// "path: action: No space left on device", from errno.
+// Throws Error with "path: action: reason", where the reason is that of errno: "No space left on
+// device".
 [[noreturn]] void fail_errno(const std::string& path, const char* action);
 
 }  // namespace residual

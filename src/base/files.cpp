@@ -19,8 +19,8 @@
 namespace residual {
 namespace {
 
-// What is written at a time, from multiples of it on: a huge page. File systems that can then keep
-// the file in such, and mapping it takes a hundredth of the faults.
+// Size and alignment of each write: a huge page. File systems that support them then keep the file
+// in huge pages, and mapping it takes a hundredth of the page faults.
 constexpr size_t kBufferBytes = 2 << 20;
 
 fs::path directory_of(const fs::path& path) {
@@ -49,8 +49,8 @@ std::string unique_name(const std::string& partial_prefix) {
   return fmt::format("{}{}-{:08x}", partial_prefix, ::getpid(), std::random_device()());
 }
 
-// What "/dev/stdout" or "/dev/fd/63" names: a file that is open already, and is to be written to
-// from where it stands. -1 if the path is none of these.
+// Returns the descriptor that "/dev/stdout" or "/dev/fd/63" names, an open file to be written from
+// its current position, or -1 for other paths.
 int open_descriptor(const fs::path& path) {
   const std::string name = path.lexically_normal();
   if (name == "/dev/stdout") return STDOUT_FILENO;
@@ -71,8 +71,8 @@ bool is_mount_point(const fs::path& directory) {
          own.st_dev != parent.st_dev;
 }
 
-// An open file or directory that nobody else has locked, or -1. The kernel drops the lock with the
-// process.
+// Opens and locks a file or directory. Returns -1 if another process has locked it. The kernel
+// drops the lock with the process.
 int lock(const fs::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0) {
@@ -181,8 +181,8 @@ AtomicFile::AtomicFile(fs::path path, FileSystem& system)
   if (::stat(path_.c_str(), &before) == 0) ::fchmod(file_, before.st_mode & 07777);
 }
 
-// Another process that looks for left-overs may come between creating and locking: it then has
-// removed the file by the time the lock is ours.
+// Another process that looks for left-over files may come between creating and locking: it has then
+// removed the file by the time this process holds the lock.
 void AtomicFile::open_temporary(const std::string& prefix) {
   struct stat made = {};
   do {
@@ -420,7 +420,7 @@ void require_writable(const fs::path& directory) {
   const fs::path existing = nearest_existing(directory);
   require(fs::is_directory(existing), "{}: {} is not a directory", directory.string(),
           existing.string());
-  // Without a name, where the file system can: who is killed here leaves nothing.
+  // An unnamed file, where the file system supports it: a process killed here leaves nothing.
   int file = ::open(existing.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) {
     const fs::path probe = existing / fmt::format(".residual-probe-{}", ::getpid());

@@ -4,9 +4,9 @@
 
 namespace residual {
 
-// Memory straight from the kernel, zero at first: for few large blocks that live long. A page takes
-// memory once it is touched. Pages are huge where the system gives such to those who ask: that
-// spares most of the faults of filling them, and of the TLB misses of reading them.
+// Zeroed memory directly from the kernel, for a few large, long-lived blocks. A page takes memory
+// once it is touched. Pages are huge where the system grants them on request, which saves most page
+// faults while filling them and most TLB misses while reading them.
 class Pages {
  public:
   Pages() = default;
@@ -15,11 +15,11 @@ class Pages {
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
 
-  // Aligned to at least 4096 bytes.
+  // The address is aligned to at least 4096 bytes.
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
-  // At least `bytes`. The contents stay, but may move; they are not copied.
+  // Grows to at least `bytes`. The contents are kept without a copy, but their address may change.
   void grow(size_t bytes);
 
  private:

@@ -5,23 +5,24 @@
 
 namespace residual {
 
-// Cores this process may run on: the CPU affinity mask, capped by a cgroup's CPU quota.
+// Returns the number of cores this process may run on: the CPU affinity mask, capped by the CPU
+// quota of a control group.
 int available_cores();
 
-// Moves the calling thread to another CPU if it runs on this one and may run elsewhere. For a
-// thread that was begun or woken to help another: Linux may put the two on one CPU and take
-// milliseconds to part them, in virtual machines above all.
+// Moves the calling thread to another CPU if it runs on `cpu` and may run elsewhere. A thread that
+// was started or woken to help another calls this: Linux may put both on one CPU and take
+// milliseconds to separate them, above all in virtual machines.
 void leave_cpu(int cpu);
 int current_cpu();
 
-// Threads that parallel_for uses; available_cores() unless set. At least 1.
+// The number of threads that parallel_for uses: available_cores() unless set, and at least 1.
 int thread_count();
 void set_thread_count(int threads);
 
-// Calls body(begin, end) for consecutive pieces of [0, count), each `grain` long but the last, on
-// all threads. Pieces do not depend on the number of threads. The first exception (of the lowest
-// piece that threw) is rethrown after all pieces have ended; pieces not yet begun are dropped.
-// A call from inside a body runs in that thread.
+// Calls body(begin, end) on all threads for consecutive pieces of [0, count), each `grain` long
+// except the last. The pieces do not depend on the number of threads. If bodies throw, the
+// exception of the lowest piece is rethrown after all running pieces have ended; pieces that have
+// not started are dropped. A nested call runs in the calling thread.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body);
 
 }  // namespace residual

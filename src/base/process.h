@@ -11,27 +11,28 @@
 namespace residual {
 
 struct ProcessResult {
-  int exit_code;  // 128 + signal when killed; 127 when the program is not there
+  int exit_code;  // 128 + signal when killed; 127 when the program does not exist
   std::string output;
 };
 
-// Runs a program found on PATH, without a shell, with no standard input, and returns what it wrote
-// to standard output. Its standard error is ours.
+// Runs a program from PATH, without a shell and without standard input, and returns its standard
+// output. The program inherits our standard error.
 ProcessResult run_process(const std::vector<std::string>& argv);
 
-// As a shell's single-quoted text.
+// Returns `text` in a shell's single quotes.
 std::string single_quoted(const std::string& text);
-// As a word that a shell reads back, quoted only if it must be: for commands in messages.
+// Returns `text` as one shell word, quoted only if necessary, for commands in messages.
 std::string shell_word(const std::string& text);
 
-// A program that runs beside us, without a shell or standard input; what it says is added to a
-// file. It is in a process group of its own: Ctrl-C reaches us, and we decide what becomes of it.
-// When we die, however that happens, it gets SIGTERM. The destructor does not wait for it.
+// A program that runs in parallel with us, without a shell or standard input. Its output is
+// appended to the file `log`. It has a separate process group: Ctrl-C reaches only us, and we
+// decide whether to stop it. It gets SIGTERM when our process dies for any reason. The destructor
+// does not wait for it.
 class Child {
  public:
   Child(const std::vector<std::string>& argv, const std::filesystem::path& log);
 
-  std::optional<int> exit_code();  // as above; nothing: it still runs
+  std::optional<int> exit_code();  // as in ProcessResult; nothing while it runs
   void signal(int number) const;
 
  private:
@@ -39,24 +40,25 @@ class Child {
   std::optional<int> exit_code_;
 };
 
-// A program that answers each line with a line before it reads the next, as our own that turn lines
-// into lines. Ctrl-C does not reach it; it ends with us. For one thread at a time.
+// A program that answers each line with a line before it reads the next, such as a line filter of
+// `residual`. Ctrl-C does not reach it; it ends with our process. Only one thread at a time may use
+// it.
 class Filter {
  public:
-  // `file` becomes its standard file 3; what it says is said by us.
+  // The program gets `file` as descriptor 3 and inherits our standard error.
   Filter(const std::vector<std::string>& argv, int file);
   ~Filter();
   Filter(const Filter&) = delete;
   Filter& operator=(const Filter&) = delete;
 
-  // REQUIRES: there is no line end in it. An Error if the program has ended.
+  // REQUIRES: `line` contains no line end. Throws an Error if the program has ended.
   std::string operator()(std::string_view line);
 
  private:
   std::string name_;
   pid_t id_ = 0;
   int socket_ = -1;
-  std::string read_;  // behind the last answer
+  std::string read_;  // bytes read after the last answer
 };
 
 }  // namespace residual

@@ -8,11 +8,11 @@
 
 namespace residual {
 
-// How far a long piece of work has come, on standard error: a bar with rate and time left on a
-// terminal, a line every few seconds elsewhere, nothing after set_quiet(true).
+// A progress display on standard error: a bar with rate and remaining time on a terminal, a line
+// every few seconds elsewhere, nothing after set_quiet(true).
 class Progress {
  public:
-  // Where it draws and what time it is; tests replace it.
+  // The output and the clock of a display; tests replace it.
   struct Terminal {
     bool is_terminal;
     int columns;
@@ -21,7 +21,7 @@ class Progress {
     static Terminal standard_error();
   };
 
-  // `total` 0: not known beforehand. `unit` is plural: "lines", "MB".
+  // A `total` of 0 means unknown. `unit` is plural: "lines", "MB".
   Progress(std::string label, uint64_t total, std::string unit,
            Terminal terminal = Terminal::standard_error());
   ~Progress();
@@ -48,9 +48,9 @@ class Progress {
   bool finished_ = false;
 };
 
-// "1h 02m", "3m 07s", "12s".
+// Returns "1h 02m", "3m 07s" or "12s".
 std::string format_duration(double seconds);
-// "12,345,678".
+// Returns "12,345,678".
 std::string format_count(uint64_t n);
 
 }  // namespace residual

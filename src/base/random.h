@@ -10,8 +10,8 @@
 namespace residual {
 
 // Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): 128 random
-// bits as a pure function of a counter and a key. No state: any element of any stream can be had
-// in any order, by any thread, again.
+// bits as a pure function of a counter and a key. It has no state: any thread can compute any
+// element of any stream, in any order and repeatedly.
 using Philox4 = std::array<uint32_t, 4>;
 using PhiloxKey = std::array<uint32_t, 2>;
 
@@ -27,7 +27,7 @@ constexpr Philox4 philox(Philox4 counter, PhiloxKey key) {
   return counter;
 }
 
-// The random numbers of one stream of one seed, by position.
+// The random numbers of one stream of one seed, addressed by position.
 class Random {
  public:
   constexpr explicit Random(uint64_t seed, uint64_t stream = 0)
@@ -41,24 +41,25 @@ class Random {
     return out[0] | uint64_t{out[1]} << 32;
   }
 
-  // In [0, 1), with 53 bits.
+  // Returns a number in [0, 1) with 53 random bits.
   constexpr double uniform(uint64_t position) const {
     return static_cast<double>(bits(position) >> 11) * 0x1.0p-53;
   }
 
-  // In [0, bound), without measurable bias: the high half of a 128-bit product.
+  // Returns a number in [0, bound) without measurable bias: the high half of a 128-bit product.
   constexpr uint64_t below(uint64_t position, uint64_t bound) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((Wide{bits(position)} * bound) >> 64);
   }
 
-  // N(0, 1) from uniform(2 position) and uniform(2 position + 1) (Box and Muller 1958).
+  // Returns a sample of N(0, 1) from uniform(2 position) and uniform(2 position + 1) (Box and
+  // Muller 1958).
   double normal(uint64_t position) const {
     const double u = 1 - uniform(2 * position);  // in (0, 1]
     return std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * uniform(2 * position + 1));
   }
 
-  // Fisher and Yates, from the end.
+  // Shuffles with the algorithm of Fisher and Yates, from the end.
   template <class T>
   constexpr void shuffle(std::span<T> values) const {
     for (size_t i = values.size(); i > 1; --i) {

@@ -2,8 +2,8 @@
 
 namespace residual {
 
-// While it lives, the calling thread's parallel_for runs in that thread alone and waits for no
-// other one: for work in the background.
+// While a SerialScope exists, parallel_for calls of its thread run in that thread alone and wait
+// for no other thread. Background work uses it.
 class SerialScope {
  public:
   SerialScope();

@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenTries = 200ms;
 constexpr auto kOneTry = 5s;
 constexpr auto kSilence = 3s;  // before the reason why it takes long is told
-// After so long without a sign of life the other side counts as gone: a machine that lost its power
-// or its network says nothing.
+// The other side counts as lost after this time without a sign of life: a machine that lost its
+// power or its network does not close its connections.
 constexpr int kIdleSeconds = 60, kProbeSeconds = 10, kProbes = 6;
 constexpr unsigned kUnacknowledged = 120'000;  // milliseconds
 
@@ -62,7 +62,7 @@ bool wait_for(int file, short events, Socket::Time until) {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// Null with the reason in `why` if there is no such host, which may be for now.
+// Returns null, with the reason in `why`, if the host is unknown, perhaps temporarily.
 Addresses resolve(const std::string& host, int port, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

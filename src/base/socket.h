@@ -7,8 +7,7 @@
 
 namespace residual {
 
-// A TCP connection, or a place where others are awaited. Every failure is an Error that does not
-// name the other side: the caller knows who that is.
+// A TCP connection or a listening socket. Errors do not name the other side: the caller knows it.
 class Socket {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -18,23 +17,23 @@ class Socket {
   Socket& operator=(Socket&& other) noexcept;
   ~Socket();
 
-  // On all addresses of this machine; 0 takes a port that is free.
+  // Listens on all addresses of this machine. Port 0 selects a free port.
   static Socket listen(int port);
-  // Tries until then: who is to be reached may not have begun to listen. Says once, after some
-  // seconds, what keeps it.
+  // Retries until `until`, since the other side may not listen yet. After some seconds it logs the
+  // reason once.
   static Socket connect(const std::string& host, int port, Time until);
   Socket accept(Time until) const;
 
   void send(std::span<const char> bytes) const;
-  // All of them, or an Error.
+  // Receives exactly bytes.size() bytes, or throws an Error.
   void receive(std::span<char> bytes, Time until = Time::max()) const;
-  bool is_open() const;  // as far as is known: the other side has not closed it
-  // Ends the connection for both sides, also for a thread that waits for it.
+  bool is_open() const;  // false once the other side is known to have closed it
+  // Ends the connection for both sides and wakes a thread that waits for it.
   void shut_down() const;
 
-  int port() const;           // of this side
-  std::string here() const;   // address of this side, in numbers
-  std::string there() const;  // address of the other
+  int port() const;           // local port
+  std::string here() const;   // local address, numeric
+  std::string there() const;  // address of the other side
 
  private:
   explicit Socket(int file) : file_(file) {}

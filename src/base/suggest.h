@@ -6,7 +6,7 @@
 
 namespace residual {
 
-// `; did you mean "residual"?` for the closest of the known names, or nothing if none is close.
+// Returns `; did you mean "residual"?` for the closest known name, or nothing if none is close.
 std::string suggestion(std::string_view unknown, std::span<const std::string> known);
 
 }  // namespace residual

@@ -9,8 +9,8 @@
 namespace residual::data {
 
 struct TokenCounts {
-  uint64_t tokens = 0;   // with </s>
-  uint64_t unknown = 0;  // <unk> among them
+  uint64_t tokens = 0;   // </s> included
+  uint64_t unknown = 0;  // number of <unk> among them
 };
 
 struct Binarized {
@@ -18,8 +18,8 @@ struct Binarized {
   TokenCounts source, target;
 };
 
-// Segmented text to ids, on all cores, into a corpus (and, unless null, into one of the other
-// direction). Neither is committed.
+// Converts segmented text to ids on all cores and writes them to a corpus and, unless null, to a
+// corpus of the reverse direction. The caller commits both.
 Binarized binarize(const std::string& label, const PairFiles& pieces, uint64_t pairs,
                    const text::Vocabulary& source_vocabulary,
                    const text::Vocabulary& target_vocabulary, CorpusWriter& corpus,

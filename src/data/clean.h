@@ -7,10 +7,10 @@
 
 #include "base/config.h"
 
-// Which training pairs are worth learning from.
+// Selection of the training pairs.
 namespace residual::data {
 
-// What the text is when words are counted: as it came, after the tokeniser, or after sub-words.
+// The text in which words are counted: raw, tokenised, or in sub-words.
 enum class CleanStage { none, raw, tokens, pieces };
 enum class Duplicates { keep, pairs, sources, targets };
 enum class Overlap { keep, pairs, sentences };
@@ -28,7 +28,7 @@ struct CleanOptions {
 };
 void fields(ConfigVisitor& visit, CleanOptions& options);
 
-// Why a pair is dropped.
+// The reason for dropping a pair.
 enum class Verdict {
   kept,
   empty,
@@ -43,17 +43,17 @@ enum class Verdict {
 constexpr size_t kVerdicts = 9;
 std::string_view reason(Verdict verdict);  // "empty", "too short", ...
 
-// Moses' clean-corpus-n rules, for one pair at a time: white space becomes single spaces and is
-// trimmed, '|' goes if remove_bars is set, and the pair is dropped if a side is then empty, has
-// too many or too few words, if the sides' lengths differ too much, or if a word is too long.
+// Moses' clean-corpus-n rules for one pair: white space is trimmed and becomes single spaces, and
+// '|' is removed if remove_bars is set. The pair is dropped if a side is then empty, has too many
+// or too few words, if the sides' lengths differ too much, or if a word is too long.
 class Cleaner {
  public:
   explicit Cleaner(const CleanOptions& options) : options_(options) {}
 
-  // clean-corpus-n takes text whose first pair has a '|' for factored, and lets bars stand.
+  // clean-corpus-n treats text whose first pair has a '|' as factored and keeps its bars.
   void see_first(std::string_view source, std::string_view target);
 
-  // Replaces both sides by their cleaned text. Any verdict up to Verdict::long_word.
+  // Replaces both sides with their cleaned text. Returns a verdict up to Verdict::long_word.
   Verdict operator()(std::string& source, std::string& target) const;
 
  private:
@@ -61,7 +61,7 @@ class Cleaner {
   bool factored_ = false;
 };
 
-// How many pairs met which fate.
+// The number of pairs for each verdict.
 struct Verdicts {
   std::array<uint64_t, kVerdicts> count{};
   uint64_t& operator[](Verdict verdict) { return count[static_cast<size_t>(verdict)]; }

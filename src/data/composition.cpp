@@ -98,7 +98,7 @@ void counting_sort(std::vector<uint32_t>& values, size_t keys, Key key) {
 // fairseq's greedy rule. A batch [begin, end) is complete: its size is below `multiple` or a
 // multiple of it. Sentences after `end` wait until they make a larger complete batch. When the
 // batch with them would be too large, it closes at `end` and they begin the next one; if they are
-// too large by themselves, they become a batch of their own without the sentence at hand.
+// too large by themselves, they become a separate batch without the current sentence.
 std::vector<uint64_t> cut_by_padded_tokens(const Corpus& corpus, const BatchLimits& limits,
                                            std::span<const uint32_t> pairs, int64_t multiple) {
   std::vector<uint64_t> ends;

@@ -6,10 +6,10 @@
 
 #include "data/corpus.h"
 
-// Which pairs of a corpus go into one batch together.
+// Grouping of a corpus's pairs into batches.
 namespace residual::data {
 
-// What one batch may hold, and which pairs are left out. Lengths count EOS and the source prefix.
+// The limits of a batch and of its pairs. Lengths include EOS and the source prefix.
 struct BatchLimits {
   int64_t max_tokens, max_sentences;  // 0 sentences: any number
   int64_t max_source, max_target;
@@ -24,25 +24,26 @@ struct BatchLimits {
   }
 };
 
-// Every kept pair once. Batch b is pairs[ends[b - 1], ends[b]).
+// All kept pairs, each once. Batch b is pairs[ends[b - 1], ends[b]).
 struct Composition {
   std::vector<uint32_t> pairs;
   std::vector<uint64_t> ends;
 };
 
-// Pairs of similar length, chosen anew by every (seed, stream): a batch is full when its source or
-// its target side would exceed max_tokens. Nothing is padded, so these are real tokens. `stream`
-// must leave its low 16 bits 0.
+// Groups pairs of similar length, differently for each (seed, stream). A batch is full when its
+// source or its target side would exceed max_tokens. Nothing is padded, so these are real tokens.
+// The low 16 bits of `stream` must be 0.
 Composition compose_by_length(const Corpus& corpus, const BatchLimits& limits, uint64_t seed,
                               uint64_t stream);
 
-// fairseq 0.12.2's batches for this seed, in its order before the epoch's shuffle: a batch is full
-// when sentences times longest side, the padded size, would exceed max_tokens, and holds fewer
-// than `multiple` sentences or a multiple of it.
+// Returns fairseq 0.12.2's batches for this seed, in the order before the epoch's shuffle. A batch
+// is full when its padded size, sentences times longest side, would exceed max_tokens. It holds
+// fewer than `multiple` sentences or a multiple of it.
 Composition compose_as_fairseq(const Corpus& corpus, const BatchLimits& limits, uint32_t seed,
                                int64_t multiple);
 
-// numpy.random.seed(seed); numpy.random.shuffle(values): the legacy generator's stream.
+// Shuffles as numpy.random.seed(seed); numpy.random.shuffle(values) does, with the legacy
+// generator.
 void numpy_shuffle(std::span<uint32_t> values, uint32_t seed);
 
 }  // namespace residual::data

@@ -20,7 +20,7 @@ struct CorpusOptions {
   bool wide_ids = false;  // 32 bits per id; 16 suffice up to 65,536 vocabulary entries
 };
 
-// The last bytes of a corpus file, exactly as they stand there.
+// The last bytes of a corpus file, in their layout on disk.
 struct CorpusFooter {
   struct Section {
     uint64_t offset, bytes, checksum;
@@ -28,15 +28,15 @@ struct CorpusFooter {
   Section ids, boundaries, lines;
   uint64_t pairs, source_tokens, target_tokens;
   uint64_t source_vocabulary_hash, target_vocabulary_hash;
-  uint32_t source_id_limit, target_id_limit;  // every id is below
+  uint32_t source_id_limit, target_id_limit;  // every id is below its limit
   uint32_t id_bytes, reserved;
   char source_language[32], target_language[32];
-  uint64_t checksum;  // of the footer before it
+  uint64_t checksum;  // checksum of the footer's other fields
   char magic[8];
 };
 static_assert(sizeof(CorpusFooter) == 208);
 
-// The ids of one sentence, EOS included. Valid as long as its Corpus.
+// The ids of one sentence, EOS included. It is valid as long as its Corpus.
 class SentenceView {
  public:
   SentenceView(const void* ids, int64_t size, bool wide) : ids_(ids), size_(size), wide_(wide) {}
@@ -45,7 +45,7 @@ class SentenceView {
   int32_t operator[](int64_t i) const {
     return wide_ ? static_cast<const int32_t*>(ids_)[i] : static_cast<const uint16_t*>(ids_)[i];
   }
-  // Appends the ids to `to` and returns the largest. Ids of a damaged file may be negative: they
+  // Appends the ids to `to` and returns the largest. Ids of a damaged file may be negative; they
   // count as larger than any other.
   uint32_t append_to(std::vector<int32_t>& to) const;
 
@@ -55,15 +55,14 @@ class SentenceView {
   bool wide_;
 };
 
-// Writes a corpus pair by pair in memory that does not grow. The file appears at commit(), whole,
-// or never.
+// Writes a corpus pair by pair in constant memory. The complete file appears at commit().
 class CorpusWriter {
  public:
   CorpusWriter(const fs::path& path, CorpusOptions options);
   ~CorpusWriter();
 
-  // Both sides end with EOS, so neither is empty. `line` is where the pair came from, counted from
-  // 1, for messages.
+  // Both sides end with EOS, so neither is empty. `line` is the line of the pair's text, counted
+  // from 1, for messages.
   void add(std::span<const int32_t> source, std::span<const int32_t> target, uint64_t line);
   void commit();
 
@@ -80,10 +79,10 @@ class CorpusWriter {
   CorpusFooter footer_{};
 };
 
-// A corpus for reading, from any number of threads. Opening reads the footer only, so it costs the
-// same for any size. What the index says is checked where it is used (three comparisons per
-// sentence): a check of all of it at open would read 1.6 GB for 100 million pairs, and would prove
-// nothing about a file that changes afterwards.
+// A corpus for reading, from any number of threads. Opening reads only the footer, so its cost does
+// not depend on the size. Index entries are checked where they are used (three comparisons per
+// sentence): a check of the whole index at open would read 1.6 GB for 100 million pairs, and would
+// prove nothing about a file that changes afterwards.
 class Corpus {
  public:
   static Corpus open(const fs::path& path);
@@ -98,20 +97,20 @@ class Corpus {
     const Bounds at = bounds(pair);
     return {static_cast<int64_t>(at.target - at.source), static_cast<int64_t>(at.end - at.target)};
   }
-  // Appends the ids of both sides. Fails on an id that is not below its side's limit, so that what
-  // comes out can index an embedding table of a vocabulary the corpus was made with.
+  // Appends the ids of both sides. Throws an Error for an id that is not below its side's limit, so
+  // that the ids can index an embedding table of the corpus's vocabulary.
   void append(int64_t pair, std::vector<int32_t>& source, std::vector<int32_t>& target) const;
-  uint64_t line(int64_t pair) const;  // of the text it was made from, counted from 1
+  uint64_t line(int64_t pair) const;  // line of the original text, counted from 1
 
   const CorpusFooter& footer() const { return footer_; }
   std::string source_language() const { return footer_.source_language; }
   std::string target_language() const { return footer_.target_language; }
   const fs::path& path() const { return file_.path(); }
 
-  // Fails unless the corpus was made with these vocabularies.
+  // Throws an Error unless the corpus was made with these vocabularies.
   void require_vocabularies(uint64_t source_hash, uint64_t target_hash) const;
 
-  // Reads everything: fails unless the sections have their checksums and every entry is valid.
+  // Reads the whole file. Throws an Error unless all checksums match and every entry is valid.
   void verify() const;
 
  private:

@@ -6,11 +6,11 @@
 
 namespace residual::data {
 
-// A set of hashes, 11 to 22 bytes each: open addressing, at most 3/4 full. Keys must be spread
-// evenly already.
+// A set of hashes, 11 to 22 bytes each, with open addressing, at most 3/4 full. Keys must already
+// be evenly distributed.
 class HashSet {
  public:
-  // Whether it was not there before.
+  // Returns whether the key is new.
   bool insert(uint64_t key) {
     if (4 * (size_ + 1) > 3 * slots_.size()) grow();
     uint64_t& slot = slots_[find(occupied(key))];
@@ -28,7 +28,7 @@ class HashSet {
   static constexpr uint64_t kFree = 0;
   static uint64_t occupied(uint64_t key) { return key == kFree ? 1 : key; }
 
-  // Where the key is, or would be.
+  // Returns the slot where the key is, or would be.
   size_t find(uint64_t key) const {
     const size_t mask = slots_.size() - 1;
     size_t at = key & mask;

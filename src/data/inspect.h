@@ -9,10 +9,10 @@
 #include "data/hash_set.h"
 #include "data/pairs.h"
 
-// A look at all of the text before long work starts.
+// Inspection of the whole text before long work starts.
 namespace residual::data {
 
-// The sentences of dev and test, by hash.
+// The sentences of dev and test, stored as hashes.
 class HeldOut {
  public:
   static uint64_t pair_hash(std::string_view source, std::string_view target) {
@@ -31,7 +31,7 @@ class HeldOut {
   HashSet pairs_, sources_, targets_;
 };
 
-// A text's oddities: how many lines, and where the first one is.
+// The number of lines with a defect, and the first such line.
 struct Finding {
   uint64_t count = 0;
   uint64_t first = 0;
@@ -42,20 +42,20 @@ struct Finding {
 
 struct Inspection {
   uint64_t pairs = 0;
-  Finding empty;                         // on a side, white space not counted
-  Finding identical;                     // sides, not both empty
-  Finding long_line;                     // over kLongLineBytes on a side
-  Finding shared_pair, shared_sentence;  // with what is held out
+  Finding empty;                         // an empty side, white space ignored
+  Finding identical;                     // equal sides, not both empty
+  Finding long_line;                     // a side over kLongLineBytes
+  Finding shared_pair, shared_sentence;  // shared with dev or test
 };
 
 constexpr size_t kLongLineBytes = 8192;  // more than the 1024 tokens that a model reads
 
-// Reads everything once, on all cores. Fails on files of different lengths and on invalid UTF-8.
-// `overlap`: what the pairs are compared with. `collect`: where they are added.
+// Reads all inputs once, on all cores. Throws an Error for files of different lengths and for
+// invalid UTF-8. The pairs are compared with `overlap` and added to `collect`.
 Inspection inspect(const std::string& label, const std::vector<PairFiles>& inputs,
                    text::Invalid invalid, const HeldOut* overlap, HeldOut* collect);
 
-// Warnings for people: "train en-de: 3 pairs with an empty side, the first in line 12".
+// Returns warnings for the user: "train en-de: 3 pairs with an empty side, the first in line 12".
 std::vector<std::string> warnings(const std::string& label, const Inspection& inspection);
 
 }  // namespace residual::data

@@ -10,7 +10,7 @@ struct LanguagePair {
   std::string name() const { return source + "-" + target; }
 };
 
-// "en-de", "pt_BR-en": two different language codes. Fails on anything else.
+// Parses "en-de" or "pt_BR-en": two different language codes. Throws an Error for anything else.
 LanguagePair parse_pair(std::string_view text);
 
 }  // namespace residual::data

@@ -41,7 +41,7 @@ class PairTable {
       visit(static_cast<int32_t>(slot.key >> 32), static_cast<int32_t>(slot.key), slot);
     }
   }
-  // So that slots stay where they are while so many more are asked for.
+  // Makes room for `more` entries, so that slots do not move while these are added.
   void reserve(size_t more) {
     while (2 * (used_ + more) > slots_.size()) grow();
   }

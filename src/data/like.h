@@ -9,8 +9,8 @@
 
 namespace residual::data {
 
-// A prepared directory or a model whose pieces and ids a new corpus is to have, so that a model of
-// the one can be trained on or tested with the other.
+// A prepared directory or a model whose pieces and ids a new corpus reuses, so that a model of the
+// one can be trained on or tested with the other.
 struct Like {
   std::string place;                                // for errors
   text::Segmenter::ReadFile read;                   // segmentation.<language>.toml and so on
@@ -18,11 +18,11 @@ struct Like {
   bool language_tags = false;
 };
 
-// Of a prepared directory.
+// Returns the Like of a prepared directory.
 Like like_prepared(const fs::path& directory);
 
-// The recipe with [text], [subwords] and [vocabulary] as they are there. An Error unless it has the
-// recipe's languages.
+// Returns the recipe with the [text], [subwords] and [vocabulary] of `like`. Throws an Error unless
+// `like` has the recipe's languages.
 Recipe adopt(const Like& like, Recipe recipe);
 
 }  // namespace residual::data

@@ -10,10 +10,11 @@
 #include "data/clean.h"
 #include "data/pairs.h"
 
-// Parallel text through all cores, in order and in bounded memory.
+// Processing of parallel text on all cores, in order and in bounded memory.
 namespace residual::data {
 
-// Replaces both sides; a verdict other than kept drops the pair. Called from one thread at a time.
+// A function that replaces both sides; a verdict other than kept drops the pair. Only one thread at
+// a time calls it.
 using PairTransform = std::function<Verdict(std::string& source, std::string& target)>;
 
 struct PairView {
@@ -23,21 +24,20 @@ struct PairView {
 };
 
 struct PairStream {
-  std::string label;  // of the progress display
+  std::string label;  // label of the progress display
   std::vector<PairFiles> inputs;
   text::Invalid invalid = text::Invalid::refuse;
   uint64_t pairs = 0;  // for the display; 0: unknown
 
-  // Every pair through a transform (one made per thread), then to `consume`, in order.
+  // Passes every pair through a transform (one made per thread), then to `consume`, in order.
   void run(const std::function<PairTransform()>& make_transform,
            const std::function<void(const PairView&)>& consume) const;
 
-  // The first pair, after the transform; empty if there is none.
+  // Returns the first pair after the transform, or empty strings if there is none.
   std::pair<std::string, std::string> first(const PairTransform& transform) const;
 };
 
-// A new file that does not outlive the process, or that somebody else makes durable: buffered and
-// not synced.
+// A new buffered file that is not synced: it is temporary, or its owner makes it durable.
 class ScratchFile {
  public:
   explicit ScratchFile(const fs::path& path);
@@ -53,10 +53,10 @@ class ScratchFile {
   std::FILE* file_;
 };
 
-// Writes what a PairReader reads back: two texts and the numbers of their lines.
+// Writes files for a PairReader: two texts and the numbers of their lines.
 class PairWriter {
  public:
-  // prefix.source, prefix.target and prefix.numbers
+  // Creates prefix.source, prefix.target and prefix.numbers.
   explicit PairWriter(const fs::path& prefix);
 
   void add(const PairView& pair);

@@ -12,7 +12,7 @@
 // Parallel text: two files whose n-th lines translate each other, or one of tab-separated columns.
 namespace residual::data {
 
-// Lines in one piece of memory.
+// Lines stored contiguously.
 class Lines {
  public:
   size_t size() const { return ends_.size(); }
@@ -33,23 +33,24 @@ class Lines {
 
 struct PairFiles {
   fs::path source, target;              // the same file if the text is in columns
-  std::vector<int64_t> columns;         // of source and target, from 1; empty for two files
-  fs::path numbers;                     // of a text that lost lines: where each one came from
-  std::vector<fs::path> files() const;  // that must exist
+  std::vector<int64_t> columns;         // source and target column, from 1; empty for two files
+  fs::path numbers;                     // original line numbers, for a text that lost lines
+  std::vector<fs::path> files() const;  // the files that must exist
 };
 
-// `name` is a file of tab-separated columns if it ends in ".tsv", else the files' common prefix:
-// name.<source language> and name.<target language>. Fails if one of them does not exist.
+// Finds the files of a text. `name` is a file of tab-separated columns if it ends in ".tsv", else
+// the common prefix of name.<source language> and name.<target language>. Throws an Error if a file
+// does not exist.
 PairFiles find_pair_files(const std::string& name, const std::string& source_language,
                           const std::string& target_language, const std::vector<int64_t>& columns);
 
 struct PairBlock {
   Lines source, target;
-  std::vector<uint64_t> numbers;  // where each pair came from, from 1
+  std::vector<uint64_t> numbers;  // number of each pair in the input, from 1
 };
 
-// The pairs of several inputs, one after another, numbered through. A file that ends before its
-// partner is an error that gives both counts.
+// Reads the pairs of several inputs in sequence, with consecutive numbers. A file that ends before
+// its partner is an error that gives both counts.
 class PairReader {
  public:
   PairReader(std::vector<PairFiles> inputs, text::Invalid invalid);
@@ -65,8 +66,8 @@ class PairReader {
 
   std::vector<PairFiles> inputs_;
   text::Invalid invalid_;
-  size_t input_ = 0;     // that is open, or will be
-  uint64_t number_ = 0;  // of the last pair read, over all inputs
+  size_t input_ = 0;     // the open input, or the next one
+  uint64_t number_ = 0;  // number of the last pair read, over all inputs
   std::unique_ptr<Stream> source_, target_, numbers_;
 };
 

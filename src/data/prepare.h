@@ -7,21 +7,21 @@
 #include "data/recipe.h"
 #include "text/lines.h"
 
-// From raw parallel text to a prepared directory.
+// Preparation of raw parallel text into a prepared directory.
 namespace residual::data {
 
 struct PrepareOptions {
   fs::path output;
-  bool force = false;      // replace a directory that is there
+  bool force = false;      // replace an existing directory
   bool keep_text = false;  // also write the segmented text
   text::Invalid invalid = text::Invalid::refuse;
-  std::optional<Like> like;  // what the recipe's `like` is; nothing: a prepared directory
+  std::optional<Like> like;  // the recipe's `like`; nothing: it is a prepared directory
 };
 
-// Looks at all of the input first and fails before long work starts; the directory then appears
-// whole or not at all. The result depends on the recipe and the text only, not on the number of
-// threads. Memory: a few blocks per thread, the words to learn from, and up to 22 bytes per pair
-// (33 while the table grows) to find duplicates.
+// Inspects all input first and fails before long work starts. The directory appears complete or not
+// at all. The result depends only on the recipe and the text, not on the number of threads. Memory:
+// a few blocks per thread, the words to learn from, and up to 22 bytes per pair (33 while the table
+// grows) to find duplicates.
 Manifest prepare(const Recipe& recipe, const PrepareOptions& options);
 
 }  // namespace residual::data

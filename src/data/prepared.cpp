@@ -119,7 +119,7 @@ void fields(ConfigVisitor& visit, Manifest& o) {
 
 namespace {
 
-// A directory may come from anyone: what it names must lie in it.
+// A directory may come from an untrusted source: the files that it names must be inside it.
 void check_names(const Manifest& manifest, const fs::path& path) {
   const auto check = [&](const std::string& name) {
     require(is_file_name(name), "{}: expected the name of a file in the same directory, got \"{}\"",

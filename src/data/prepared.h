@@ -6,7 +6,7 @@
 #include "base/config.h"
 #include "data/recipe.h"
 
-// What a prepared directory says about itself; docs/formats.md lists its files.
+// The manifest of a prepared directory; docs/formats.md lists the files.
 namespace residual::data {
 
 struct PreparedInput {
@@ -15,7 +15,7 @@ struct PreparedInput {
   std::string checksum;
 };
 
-// What became of the training pairs of one language pair.
+// Counts of kept and dropped training pairs of one language pair.
 struct PreparedCleaning {
   std::string pair;
   int64_t lines = 0;
@@ -28,7 +28,7 @@ struct PreparedCorpus {
   std::string file;
   std::string split;  // "train", "dev" or "test"
   std::string source, target;
-  std::string source_tag;  // what is to stand before each source, or nothing
+  std::string source_tag;  // symbol to put before each source, or empty
   int64_t pairs = 0;
   int64_t source_tokens = 0, target_tokens = 0;    // with </s>
   int64_t source_unknown = 0, target_unknown = 0;  // <unk> among them
@@ -49,13 +49,13 @@ struct PreparedFile {
 
 struct Manifest {
   int64_t format = 1;
-  std::string residual, commit;  // the version that wrote it
+  std::string residual, commit;  // version of ResiDual that wrote the directory
   Recipe recipe;
   std::vector<PreparedInput> inputs;
   std::vector<PreparedCleaning> cleaning;
   std::vector<PreparedVocabulary> vocabularies;
   std::vector<PreparedCorpus> corpora;
-  std::vector<PreparedFile> files;  // all of the directory but the manifest
+  std::vector<PreparedFile> files;  // all files of the directory except the manifest
 };
 void fields(ConfigVisitor& visit, PreparedInput& input);
 void fields(ConfigVisitor& visit, PreparedCleaning& cleaning);
@@ -64,26 +64,28 @@ void fields(ConfigVisitor& visit, PreparedVocabulary& vocabulary);
 void fields(ConfigVisitor& visit, PreparedFile& file);
 void fields(ConfigVisitor& visit, Manifest& manifest);
 
-// Reads prepared.toml. A directory without it is not, or only half, prepared: an error says so.
+// Reads prepared.toml. A directory without it is not prepared, or only partly: an error says so.
 Manifest load_manifest(const fs::path& directory);
 
-// The one that this language's text was encoded with.
+// Returns the vocabulary that encoded this language's text.
 const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language);
 
-// The content of a file that the directory cannot do without. Fails, naming it, if it is not there
-// or has not the size and the checksum of the manifest, where that lists it.
+// Returns the content of a required file. Throws an Error that names the file if it is missing, or
+// if the manifest lists it with another size or checksum.
 std::string read_listed(const Manifest& manifest, const fs::path& directory,
                         const std::string& file);
 
-// Fails, naming the file, unless every file has the size and the checksum of the manifest, and what
-// the next two demand holds.
+// Throws an Error that names the file unless every file has the size and the checksum of the
+// manifest and passes check_symbols() and check_ids().
 void verify(const Manifest& manifest, const fs::path& directory);
-// Fails unless the vocabulary has as many symbols as the manifest says: models are made by that.
+// Throws an Error unless the vocabulary has as many symbols as the manifest says, which sets the
+// size of models.
 void check_symbols(const PreparedVocabulary& vocabulary, const fs::path& directory);
-// Fails unless every id of a corpus is among the symbols of its language.
+// Throws an Error unless every id of a corpus is in the vocabulary of its language.
 void check_ids(const PreparedCorpus& corpus, const Manifest& manifest, const fs::path& directory);
 
-// Tables for people: what came in, what was dropped and why, what there is now.
+// Returns tables for the user: pairs read, pairs dropped and the reasons, and the resulting
+// corpora.
 std::string summary(const Manifest& manifest);
 
 }  // namespace residual::data

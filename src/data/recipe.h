@@ -8,8 +8,7 @@
 #include "data/clean.h"
 #include "data/language_pair.h"
 
-// What `residual prepare` does to raw parallel text, as a recipe file says it. The steps and their
-// order:
+// The recipe of `residual prepare`. The steps on raw parallel text, in order:
 //
 //   normalise, tokenise, clean (raw | tokens), lower-case, split off dev, learn and apply
 //   sub-words, clean (pieces), count the vocabulary, write ids
@@ -78,13 +77,14 @@ void fields(ConfigVisitor& visit, SubwordOptions& options);
 void fields(ConfigVisitor& visit, VocabularyOptions& options);
 void fields(ConfigVisitor& visit, Recipe& recipe);
 
-// The pairs by name; "all" stands for every folder of the data named like a pair, in order.
+// Returns the language pairs; "all" stands for every folder of the data named like a pair, in
+// order.
 std::vector<LanguagePair> language_pairs(const Recipe& recipe);
 
-// Fails unless the keys make sense together.
+// Throws an Error unless the keys are consistent.
 void check(const Recipe& recipe);
 
-// Keys that are not as usual, but that others make void: a line for each, with the reason.
+// Returns a line, with the reason, for each key that differs from its default but has no effect.
 std::vector<std::string> void_keys(const Recipe& recipe);
 
 }  // namespace residual::data

@@ -11,16 +11,17 @@
 #include "data/subwords.h"
 #include "text/word_counts.h"
 
-// The steps of `residual prepare` that turn text into text. Each reads what the one before wrote.
+// The steps of `residual prepare` from text to text. Each step reads the output of the previous
+// one.
 namespace residual::data {
 
-// One split of one language pair on its way through the steps.
+// One split of one language pair during the steps.
 struct Part {
   LanguagePair pair;
   std::string split;  // "train", "dev" or "test"
   std::vector<PairFiles> raw;
-  bool is_training_text = false;  // train, or a dev that is split off it
-  uint64_t pairs = 0;             // as many as the last step left
+  bool is_training_text = false;  // train, or a dev that is split off train
+  uint64_t pairs = 0;             // number of pairs after the last step
   PairFiles words = {}, pieces = {};
 
   std::string label() const { return split + " " + pair.name(); }
@@ -29,25 +30,26 @@ struct Part {
 struct Workshop {
   const Recipe& recipe;
   text::Invalid invalid;
-  fs::path directory;  // for what the steps write
+  fs::path directory;  // output directory of the steps
 
   fs::path file(const Part& part, const char* step) const;
 };
 
-// Training text to words: drops, cleans (raw or tokens) and splits off `dev`, unless it is null.
+// Converts training text to words: drops pairs, cleans (raw or tokens) and splits off `dev`, unless
+// it is null.
 void training_words(const Workshop& workshop, const HeldOut& held_out, Part& train, Part* dev,
                     Verdicts& verdicts);
 
-// Dev and test files to words. Nothing is dropped.
+// Converts dev and test files to words. It drops no pairs.
 void held_out_words(const Workshop& workshop, Part& part);
 
-// How often each piece occurs on either side.
+// Counts of the pieces on each side.
 class PieceCounts {
  public:
   struct Sides {
     text::WordCounts source, target;
   };
-  Sides& start();       // counts of a thread's own, which live as long as this
+  Sides& start();       // new counts for one thread, valid as long as this object
   Sides total() const;  // REQUIRES: no thread is counting
 
  private:
@@ -55,8 +57,7 @@ class PieceCounts {
   std::list<Sides> threads_;
 };
 
-// Words to pieces; cleans (pieces) what comes from training text. Counts into `counts` unless it
-// is null.
+// Converts words to pieces and cleans (pieces) training text. Adds to `counts` unless it is null.
 void to_pieces(const Workshop& workshop, const Subwords& subwords, Part& part, Verdicts& verdicts,
                PieceCounts* counts);
 

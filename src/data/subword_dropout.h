@@ -11,17 +11,17 @@
 
 namespace residual::data {
 
-// BPE-dropout (Provilkov et al. 2020) for sentences that are ids already: their words, put together
-// from their pieces, are segmented anew with merges left out at random. For one thread.
+// BPE-dropout (Provilkov et al. 2020) for sentences of ids: it joins the pieces to words and
+// segments these again, skipping merges at random. For one thread.
 class SubwordDropout {
  public:
-  // `bpe` has a dropout.
+  // REQUIRES: `bpe` has dropout.
   SubwordDropout(std::shared_ptr<const text::Bpe> bpe,
                  std::shared_ptr<const text::Vocabulary> vocabulary);
 
-  // Segments the sentence ids[begin] ... anew, whose last id is EOS and stays. What comes out is a
-  // function of `draw`, the seed and the sentence. A word stays as it is if the vocabulary lacks
-  // one of its new pieces, and so does a sentence that would have more than `longest` ids.
+  // Segments the sentence that starts at ids[begin] again; its last id, EOS, stays. The result is a
+  // function of `draw`, the seed and the sentence. A word stays unchanged if the vocabulary lacks
+  // one of its new pieces, and a sentence stays unchanged if it would exceed `longest` ids.
   void apply(uint64_t draw, size_t begin, int64_t longest, std::vector<int32_t>& ids);
 
  private:

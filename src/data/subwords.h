@@ -12,7 +12,7 @@
 
 namespace residual::data {
 
-// The segmentation that a recipe says, for one language; `model` is the file it names.
+// Returns the segmentation of a recipe for one language; `model` is the file that it names.
 text::SegmenterOptions segmenter_options(const Recipe& recipe, const std::string& language,
                                          const std::string& model);
 
@@ -20,18 +20,18 @@ text::SegmenterOptions segmenter_options(const Recipe& recipe, const std::string
 // languages, or one for each.
 class Subwords {
  public:
-  // `texts`: the training words of each language.
+  // Learns models; `texts` has the training words of each language.
   Subwords(const Recipe& recipe, const std::map<std::string, std::vector<fs::path>>& texts);
 
-  // Those that there are already.
+  // Takes the existing models of `like`.
   Subwords(const Recipe& recipe, const Like& like, const std::set<std::string>& languages);
 
-  // Words to pieces; one per thread.
+  // Returns a transform from words to pieces, for one thread.
   text::LineTransform transform(const std::string& language) const {
     return models_.at(language)->segmenter.words_to_pieces();
   }
 
-  // segmentation.<language>.toml and the models they name.
+  // Writes segmentation.<language>.toml and the models that these name.
   void save(const fs::path& directory) const;
 
  private:

@@ -7,12 +7,12 @@
 
 namespace residual::data {
 
-// From a raw line to words, as a prepared directory's segmentation does it, but in two steps:
-// cleaning comes before lower-casing. Copies share the rules; each thread needs its own.
+// Converts a raw line to words as a prepared directory's segmentation does, but in two steps,
+// because cleaning precedes lower-casing. Copies share the rules; each thread needs a copy.
 class ToWords {
  public:
   ToWords(const Recipe& recipe, const std::string& language);
-  // For dev and test files, which may be treated otherwise.
+  // Returns the conversion for dev and test files, which may differ from that of training text.
   static ToWords held_out(Recipe recipe, const std::string& language);
 
   void operator()(std::string& line);

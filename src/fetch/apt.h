@@ -8,25 +8,24 @@
 
 namespace residual::fetch {
 
-// Debian's archive through apt, with a state of its own below `directory`: the system's package
-// lists are neither read nor changed, and no privilege is needed. Signatures are checked by apt.
+// Debian's archive through apt, with private state below `directory`: apt neither reads nor changes
+// the system's package lists, needs no privilege, and checks signatures.
 class PrivateApt {
  public:
-  // The machine's own apt sources or, if a mirror is given, its `main` of one suite. A mirror on
-  // this machine (file:) is trusted without a signature.
+  // Uses the machine's apt sources or, if a mirror is given, component `main` of one suite there. A
+  // mirror on this machine (file:) is trusted without a signature.
   PrivateApt(const fs::path& directory, std::string mirror, std::string suite,
              std::string language);
 
   struct Index {
     std::string address;
-    fs::path path;  // plain text; does not exist if apt could not load it
+    fs::path path;  // plain text; missing if apt could not download it
   };
-  // The files that describe all packages in the language given, in the order of their addresses.
-  // Which of them an archive has is known by which exist after this; one that was put there by
-  // hand counts.
+  // Returns the files that describe all packages in `language`, in the order of their addresses.
+  // The archive has those that exist after the call; a file put there by hand counts too.
   std::vector<Index> translations(const std::string& language);
 
-  // The tar archives that the newest version of a source package consists of.
+  // Returns the tar archives of the newest version of a source package.
   std::vector<RemoteFile> source_archives(const std::string& package);
 
  private:
@@ -37,9 +36,9 @@ class PrivateApt {
 
   fs::path directory_;
   std::string mirror_, suite_, language_;
-  bool has_own_list_ = false;   // of where to load from, instead of the system's
-  bool is_up_to_date_ = false;  // with that list
-  bool lists_sources_ = false;  // rather than binary packages
+  bool has_own_list_ = false;   // replaces the system's list of sources
+  bool is_up_to_date_ = false;  // package lists match the list of sources
+  bool lists_sources_ = false;  // source packages instead of binary packages
 };
 
 }  // namespace residual::fetch

@@ -65,7 +65,7 @@ class Collector {
     const bool verbatim = blanks > 1 && !in_bullet_;
     if (mark > 0 || verbatim || was_verbatim_) end_item();
     if (mark > 0) in_bullet_ = true;
-    // Back at the margin after an item without a mark of its own: many write lists so.
+    // Back at the margin after an item without a mark: many lists are written like this.
     was_verbatim_ = verbatim && mark == 0;
     item_ += item_.empty() ? "" : " ";
     item_ += text;

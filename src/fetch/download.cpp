@@ -59,7 +59,7 @@ int load(const std::string& address, const fs::path& partial, uint64_t bytes) {
   if (bytes > 0 && size_of(partial) == bytes) return 0;
   log::info("{} {}", resumes ? "resuming" : "downloading", address);
   const int code = run_curl(address, partial);
-  // The server answered, but not to a resumption: what is there may be whole, or of another file.
+  // The server rejects resumption: the existing file may be complete, or belong to another version.
   if (resumes && (code == kHttpError || code == kRangeError || code == kBadResume)) {
     fs::remove(partial);
     return run_curl(address, partial);

@@ -91,7 +91,7 @@ class Parser {
         continue;
       }
       const char c = quoted[++i];
-      // Whatever else C allows (\a, \033) is no text: a blank stands for it.
+      // Other escapes of C (\a, \033) are not text: a blank replaces them.
       out += c == '"' || c == '\\' ? c : c == 'n' ? '\n' : ' ';
     }
     return out;

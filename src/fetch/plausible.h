@@ -6,13 +6,13 @@
 
 namespace residual::fetch {
 
-// Words a reader would count: runs between blanks, and two ideographs or kana to a word.
+// Returns the number of words as a reader counts them: runs between blanks, or two ideographs or
+// kana per word.
 double count_words(std::string_view sentence);
 
-// Whether two texts that ought to be translations of each other look like sentences that are:
-// 4 to 60 words each, lengths within a factor of 3, mostly letters, no control characters, and the
-// second not merely the first again (80 % or more of its words are in it).
-// REQUIRES: well-formed UTF-8.
+// Returns whether a pair looks like a translated sentence: 4 to 60 words each, lengths within a
+// factor of 3, mostly letters, no control characters, and the second side not a copy of the first
+// (80 % or more of its words in common). REQUIRES: well-formed UTF-8.
 bool is_plausible(const SentencePair& pair);
 
 }  // namespace residual::fetch

@@ -15,7 +15,7 @@ namespace {
 const RemoteFile kArchive = {
     .address = "http://dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz", .bytes = 19982877};
 
-// What is unpacked, and as much again for the text made of it.
+// The unpacked files, and the same again for the text made from them.
 constexpr uint64_t kDiskBytes = 150'000'000;
 
 constexpr std::array kTestParts = {"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011",
@@ -56,7 +56,8 @@ void fetch_iwslt14(const FetchOptions& options, FetchedSet& set) {
     for (const char* part : kTestParts) {
       parts.push_back(directory / fmt::format("IWSLT14.{}.de-en.{}.xml", part, language));
     }
-    // What is decoded and scored is this text, which the recipe's straightening does not reach.
+    // This text is decoded and scored, and the recipe's straightening of apostrophes does not reach
+    // it.
     write_segments(parts, set.path() / ("test." + language), Apostrophes::straight);
   }
 }

@@ -20,7 +20,7 @@ uint64_t content_hash(const SentencePair& pair) {
   return sum.value();
 }
 
-// Sentences by the hash of their folding; those of pure punctuation stand for themselves.
+// A set of sentences by the hash of their folding; sentences of pure punctuation are not folded.
 class Seen {
  public:
   struct Keys {

@@ -45,8 +45,8 @@ std::string scope(const model::Config& config, Side side, int block) {
   return fmt::format("{}/layer_{}/{}", name_of(side), block / per_layer, kind);
 }
 
-// Which of its block's linear layers a matrix or bias is: they are numbered in the order in which
-// they are applied, as ours are listed.
+// Returns the name of a matrix or bias among its block's linear layers, which are numbered in the
+// order of application, the order of our parameters.
 std::string linear(const std::string& parameter) {
   static const std::pair<const char*, const char*> kPlaces[] = {
       {".qkv.", "linear_0"},       {".query.", "linear_0"}, {".inner.", "linear_0"},

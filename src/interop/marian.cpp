@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kAllTags = "all";
 
-// The language that a tag like ">>deu<<" names; nothing: it is no tag.
+// Returns the language that a tag like ">>deu<<" names, or nothing if the symbol is not a tag.
 std::optional<std::string_view> language_of(std::string_view symbol) {
   if (!symbol.starts_with(">>") || !symbol.ends_with("<<") || symbol.size() < 5) return {};
   return symbol.substr(2, symbol.size() - 4);

@@ -6,28 +6,30 @@
 
 #include "model/directory.h"
 
-// A model directory from a Transformer that Marian trained: OPUS-MT's models are such. They come as
-// Marian wrote them, or as Hugging Face's library keeps them (MarianMTModel).
+// Import of a Transformer that Marian trained, such as OPUS-MT's models, as a model directory. The
+// input is in Marian's format or in that of Hugging Face's library (MarianMTModel).
 namespace residual::interop {
 
 struct MarianImport {
-  fs::path weights;  // .npz, or a directory of Hugging Face's, which brings what is left empty
+  fs::path weights;  // .npz, or a Hugging Face directory, which supplies empty members
   fs::path source_vocabulary, target_vocabulary;  // .yml, .json or .spm
-  // SentencePiece models; empty: the vocabularies' own if they are such, or none.
+  // SentencePiece models. If empty, the vocabularies' models are used if they are .spm files,
+  // otherwise none.
   fs::path source_pieces, target_pieces;
   std::string source_language, target_language;
-  // ">>deu<<": put before every source. Several make a direction each, to the language that their
-  // name is, and "all" stands for every symbol of that form; target_language is then not asked for.
+  // Tags such as ">>deu<<", put before every source. Each of several tags makes a direction to the
+  // language in its name; "all" stands for every symbol of that form. target_language is then
+  // unused.
   std::vector<std::string> source_tags;
   bool normalize_punctuation = false;    // before segmentation
-  std::optional<int64_t> max_positions;  // otherwise the directory's own, or 1024
+  std::optional<int64_t> max_positions;  // default: the directory's value, or 1024
 };
 
-// Whether there is a direction for each of several tags.
+// Returns whether several tags make a direction each.
 bool has_many_targets(const MarianImport& options);
 
-// Returns what was written to `output`. Architectures that differ in what they compute from a
-// Post-LN or Pre-LN Transformer are an Error that names the option.
+// Returns the description of the model written to `output`. An Error names the option if the
+// architecture computes anything other than a Post-LN or Pre-LN Transformer.
 model::Description import_marian(const MarianImport& options, const fs::path& output);
 
 }  // namespace residual::interop

@@ -73,8 +73,8 @@ class Settings {
   nlohmann::json values_;
 };
 
-// Everything that changes what is computed, and that the engine computes in one way only. Versions
-// of the library differ in which of these they heed.
+// Checks all settings that change the computation but that the engine supports with one value only.
+// Versions of the library differ in which of these they use.
 void check(const Settings& s) {
   s.expect("model_type", "", {"marian"});
   s.expect("is_encoder_decoder", "true", {"true"});
@@ -89,7 +89,7 @@ void check(const Settings& s) {
   s.expect_same("encoder_ffn_dim", "decoder_ffn_dim");
 }
 
-// What the library's search would keep to and ours does not know of.
+// Checks the settings of the library's search that our search does not support.
 void check_search(const Settings& s, int64_t pad) {
   const std::string only_pad = fmt::format("[[{}]]", pad);
   s.expect("bad_words_ids", only_pad, {only_pad, "[]"});
@@ -112,7 +112,7 @@ model::Config config_of(const Settings& s, std::optional<int64_t> max_positions)
   c.activation = s.text("activation_function", "") == "relu" ? model::Activation::relu
                                                              : model::Activation::swish;
   c.residual.name = "post-ln";
-  // Two that are one in the file, while the output is not, are matrices of their own with us.
+  // Source and target embeddings that the file shares without the output become separate matrices.
   c.sharing = model::Sharing::none;
   if (s.is_on("tie_word_embeddings", true)) {
     const bool has_one = s.is_on("share_encoder_decoder_embeddings", true);

@@ -106,7 +106,7 @@ model::Config config_of(const Options& o, int64_t max_positions) {
   c.activation = o.text("transformer-ffn-activation") == "swish" ? model::Activation::swish
                                                                  : model::Activation::relu;
   c.residual.name = o.text("transformer-preprocess").empty() ? "post-ln" : "pre-ln";
-  // tied-embeddings-src alone shares what we keep as matrices of their own.
+  // Embeddings that only tied-embeddings-src shares become separate matrices.
   c.sharing = model::Sharing::none;
   if (o.is_on("tied-embeddings")) c.sharing = model::Sharing::target;
   if (o.is_on("tied-embeddings-all")) c.sharing = model::Sharing::all;
@@ -118,7 +118,7 @@ class Arrays {
  public:
   explicit Arrays(const Npz& file) : file_(file) { used_.insert(kOptions); }
 
-  // [rows, columns], whatever extents of 1 it has besides.
+  // Returns an array of shape [rows, columns]; further extents of 1 are ignored.
   std::vector<float> array(const std::string& name, int64_t rows, int64_t columns) {
     const NpzArray& found = file_.at(name);
     require(found.dtype == "<f4",

@@ -8,21 +8,21 @@
 
 namespace residual::interop {
 
-// A vocabulary of Marian's in our numbers: <s> and <pad>, which Marian does not have, then </s> and
-// <unk>, then the others in its order.
+// A Marian vocabulary with our ids: <s> and <pad>, which Marian does not have, then </s> and <unk>,
+// then the other symbols in Marian's order.
 struct MarianVocabulary {
   text::Vocabulary vocabulary;
-  std::vector<int64_t> rows;   // Marian's number of each of our symbols from </s> on
-  std::vector<bool> is_named;  // of the rows; what is not must never be given
-  int64_t pad = -1;  // the number of <pad>, which is not among the rows; -1: there is none
+  std::vector<int64_t> rows;   // Marian's number of each of our symbols, from </s> on
+  std::vector<bool> is_named;  // whether a row has a symbol; others must never be output
+  int64_t pad = -1;            // number of <pad>, which is not among the rows; -1: none
 };
 
-// `rows` is how many the model's matrix has. Files are .yml or .yaml, .json, .spm or .model, and
-// otherwise text with a symbol on each line. Marian leaves out symbols whose numbers have no row,
-// and so does this, with a warning.
+// `rows` is the number of rows of the model's matrix. Files are .yml or .yaml, .json, .spm or
+// .model, and otherwise text with one symbol per line. Symbols without a row are left out, as in
+// Marian, with a warning.
 MarianVocabulary read_marian_vocabulary(const fs::path& path, int64_t rows);
 
-// Hugging Face's vocab.json: a symbol for each row of the matrix, one of them <pad>.
+// Reads Hugging Face's vocab.json: one symbol for each row of the matrix, one of them <pad>.
 MarianVocabulary read_marian_hf_vocabulary(const fs::path& path, int64_t rows);
 
 }  // namespace residual::interop

@@ -10,18 +10,18 @@
 
 namespace residual::interop {
 
-// An array of a NumPy archive.
+// An array in a NumPy archive.
 struct NpzArray {
   std::string dtype;  // NumPy's: "<f4"
   std::vector<int64_t> shape;
-  std::string_view bytes;  // row-major; of the mapped file, at any address
+  std::string_view bytes;  // row-major, in the mapped file, unaligned
 
   int64_t size() const;
   std::vector<float> to_float() const;  // REQUIRES: dtype is "<f4"
 };
 
-// A NumPy archive (.npz): a zip file whose members are arrays, not compressed, as Marian writes
-// them. Whatever is malformed, or kept in another way, is an Error.
+// A NumPy archive (.npz): a zip file of uncompressed arrays, as Marian writes it. A malformed or
+// otherwise encoded file is an Error.
 class Npz {
  public:
   static Npz open(const fs::path& path);
@@ -29,7 +29,7 @@ class Npz {
   const std::string& name() const { return name_; }
   const std::map<std::string, NpzArray>& arrays() const { return arrays_; }
   bool contains(const std::string& array) const { return arrays_.contains(array); }
-  const NpzArray& at(const std::string& array) const;  // an Error if there is none
+  const NpzArray& at(const std::string& array) const;  // throws an Error if absent
 
  private:
   explicit Npz(const fs::path& path) : file_(path), name_(path.string()) {}

@@ -13,7 +13,7 @@
 
 namespace residual::metrics {
 
-// What is done about an n-gram order without a match (Chen and Cherry 2014, W14-3346).
+// Smoothing of an n-gram order without a match (Chen and Cherry 2014, W14-3346).
 enum class Smoothing {
   none,     // the score is 0
   floor,    // method 1: `smoothing_value` matches, 0.1 unless given
@@ -27,14 +27,14 @@ struct BleuOptions {
   Smoothing smoothing = Smoothing::doubled;
   std::optional<double> smoothing_value;
   int max_order = 4;
-  bool effective_order = false;  // leave out orders longer than the hypothesis: for sentences
+  bool effective_order = false;  // skip orders longer than the hypothesis: for sentences
 };
 
-// BLEU = BP * exp(mean_n log p_n), BP = exp(1 - r/c) if c < r (Papineni et al. 2002); here in
-// percent. Vectors are indexed by order - 1.
+// BLEU = BP * exp(mean_n log p_n), BP = exp(1 - r/c) if c < r (Papineni et al. 2002), in percent.
+// Vectors are indexed by order - 1.
 struct BleuScore {
   double score = 0;
-  std::vector<double> counts, totals;  // after smoothing; whole numbers unless k is not
+  std::vector<double> counts, totals;  // after smoothing; whole numbers if k is whole
   std::vector<double> precisions;      // percent
   double brevity_penalty = 1;
   int64_t hypothesis_length = 0, reference_length = 0;
@@ -49,7 +49,8 @@ class Bleu final : public Metric {
   explicit Bleu(BleuOptions options = {});
 
   std::string name() const override { return "BLEU"; }
-  // A row: hypothesis length, closest reference length, matches and n-grams by order.
+  // A row has the hypothesis length, the closest reference length, and matches and n-grams by
+  // order.
   Statistics statistics(std::span<const std::string> hypotheses,
                         const References& references) const override;
   double score(std::span<const double> sums) const override { return bleu(sums).score; }
@@ -67,13 +68,12 @@ class Bleu final : public Metric {
 BleuScore corpus_bleu(std::span<const std::string> hypotheses, const References& references,
                       const BleuOptions& options = {});
 
-// sacreBLEU's advice for single sentences: set effective_order.
+// BLEU of one sentence. sacreBLEU recommends effective_order for it.
 BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::string>& references,
                         const BleuOptions& options = {.effective_order = true});
 
-// Rows as Bleu::statistics gives them, for any way of cutting a line into words: `words_of` fills
-// `words` with views of `buffer`, `line` or constants. Reference words that are empty match
-// nothing.
+// Returns rows as Bleu::statistics does, for any word splitting: `words_of` fills `words` with
+// views of `buffer`, `line` or constants. Empty reference words match nothing.
 using WordsOf = std::function<void(std::string_view line, bool is_reference, std::string& buffer,
                                    std::vector<std::string_view>& words)>;
 Statistics bleu_statistics(std::span<const std::string> hypotheses, const References& references,
@@ -82,7 +82,8 @@ Statistics bleu_statistics(std::span<const std::string> hypotheses, const Refere
 const std::vector<std::string>& smoothing_names();  // none, floor, add-k, exp
 Smoothing smoothing_named(std::string_view name);
 
-// Lines that end in " .": a sign that they are tokenised, which BLEU should not be given.
+// Returns the number of lines that end in " .": a sign of tokenised text, which BLEU should not
+// get.
 int64_t count_tokenized_ends(std::span<const std::string> lines);
 
 }  // namespace residual::metrics

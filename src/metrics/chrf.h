@@ -20,7 +20,8 @@ class Chrf final : public Metric {
   explicit Chrf(ChrfOptions options = {});
 
   std::string name() const override;
-  // A row: for each order n-grams of the hypothesis, of the best reference, and matches.
+  // A row has, for each order, the n-grams of the hypothesis, those of the best reference, and
+  // matches.
   Statistics statistics(std::span<const std::string> hypotheses,
                         const References& references) const override;
   double score(std::span<const double> sums) const override;

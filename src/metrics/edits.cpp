@@ -81,7 +81,7 @@ class ShiftSearch {
         for (size_t i = 0; i < longest && words_[start + i] == reference_[goal + i]; ++i) {
           hypothesis_error |= alignment_.hypothesis_error[start + i] != 0;
           reference_error |= alignment_.reference_error[goal + i] != 0;
-          // Only what is wrong here and missing there is worth moving.
+          // Only words that are wrong here and missing there are worth moving.
           if (hypothesis_error && reference_error) try_targets(start, goal, i + 1);
           if (checked_ >= kMaxShiftCandidates) return any_;
         }

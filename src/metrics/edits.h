@@ -19,13 +19,13 @@ class BandedDistance {
  public:
   BandedDistance(size_t hypothesis_length, std::span<const uint32_t> reference);
 
-  // Computes and keeps the whole band: what alignment() and changed() start from.
+  // Computes and keeps the whole band, which alignment() and changed() use.
   int32_t base(std::span<const uint32_t> hypothesis);
 
-  // The distance of a hypothesis that equals the base outside [first, last).
+  // Returns the distance of a hypothesis that equals the base outside [first, last).
   int32_t changed(std::span<const uint32_t> hypothesis, size_t first, size_t last);
 
-  // How the base is best turned into the reference; a tie prefers keeping or substituting a word,
+  // The best way to turn the base into the reference. Ties prefer keeping or substituting a word,
   // then deleting one, then inserting one.
   struct Alignment {
     std::vector<int64_t> position;  // of the hypothesis word at or before each reference word; -1

@@ -8,13 +8,13 @@
 
 namespace residual::metrics {
 
-// Lines are well-formed UTF-8 without '\n'. All metrics but multi-BLEU drop the white space, '\r'
-// included, that ends a line, as sacreBLEU does when it reads files.
+// Lines are well-formed UTF-8 without '\n'. All metrics except multi-BLEU drop trailing white
+// space, '\r' included, as sacreBLEU does when it reads files.
 using Lines = std::vector<std::string>;
 using References = std::vector<Lines>;  // [reference][line]; every one as long as the hypotheses
 
-// What a score is computed from: one row of counts per sentence, whose sums give the corpus score.
-// Resampling a test set is resampling rows.
+// The data that a score is computed from: one row of counts per sentence, whose sums give the
+// corpus score. Resampling a test set means resampling rows.
 class Statistics {
  public:
   Statistics(size_t rows, size_t width) : width_(width), values_(rows * width) {}
@@ -29,7 +29,7 @@ class Statistics {
   std::vector<double> values_;
 };
 
-// How a score came about, as sacreBLEU writes it: "nrefs:1|case:mixed|...|version:2.6.0".
+// The settings of a score, as sacreBLEU writes them: "nrefs:1|case:mixed|...|version:2.6.0".
 class Signature {
  public:
   struct Field {
@@ -43,7 +43,7 @@ class Signature {
   std::vector<Field> fields_;
 };
 
-// The resampling that belongs to a signature; 0 means none.
+// The resampling settings of a signature; 0 means none.
 struct Trials {
   int64_t bootstrap = 0;
   int64_t randomisation = 0;
@@ -58,23 +58,23 @@ class Metric {
   virtual Statistics statistics(std::span<const std::string> hypotheses,
                                 const References& references) const = 0;
   virtual double score(std::span<const double> sums) const = 0;
-  // The same in single precision, the arithmetic of sacreBLEU's bootstrap.
+  // Returns the score in single precision, the arithmetic of sacreBLEU's bootstrap.
   virtual double score(std::span<const float> sums) const = 0;
-  // Whether that single-precision score is itself a float: NumPy then averages in floats.
+  // Returns whether the single-precision score is itself a float: NumPy then averages in floats.
   virtual bool scores_in_float() const { return true; }
-  // What follows the score in a report; may be empty.
+  // Returns the text that follows the score in a report; it may be empty.
   virtual std::string details(std::span<const double> /*sums*/) const { return ""; }
   virtual Signature signature(size_t references, const Trials& trials = {}) const = 0;
 };
 
-// The version of sacreBLEU whose scores and signatures these are.
+// The version of sacreBLEU that these scores and signatures reproduce.
 inline constexpr std::string_view kSacrebleuVersion = "2.6.0";
 
-// Fields common to all metrics around those of one.
+// Adds the fields that all metrics share to those of one metric.
 Signature make_signature(size_t references, const Trials& trials,
                          std::vector<Signature::Field> fields);
 
-// Throws Error unless there is a reference and each has as many lines as the hypotheses.
+// Throws an Error unless there is a reference and each has as many lines as the hypotheses.
 void require_parallel(std::span<const std::string> hypotheses, const References& references);
 
 }  // namespace residual::metrics

@@ -9,8 +9,8 @@ struct MultiBleuOptions {
   bool unk_never_matches = false;  // a reference's <unk> matches nothing: fairseq's BLEU
 };
 
-// BLEU-4 of text that is already tokenised, without smoothing: what Moses' multi-bleu.perl and
-// fairseq print and older papers report. Words end at ASCII white space.
+// BLEU-4 of tokenised text, without smoothing, as Moses' multi-bleu.perl and fairseq print it and
+// older papers report it. Words end at ASCII white space.
 class MultiBleu final : public Metric {
  public:
   explicit MultiBleu(MultiBleuOptions options = {}) : options_(options) {}
@@ -24,7 +24,7 @@ class MultiBleu final : public Metric {
   std::string details(std::span<const double> sums) const override;
   Signature signature(size_t references, const Trials& trials = {}) const override;
 
-  // The script's line: "BLEU = 27.31, 59.0/33.0/20.7/13.4 (BP=1.000, ratio=...)".
+  // Returns the script's line: "BLEU = 27.31, 59.0/33.0/20.7/13.4 (BP=1.000, ratio=...)".
   std::string line(std::span<const double> sums) const;
 
  private:

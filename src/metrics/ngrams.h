@@ -13,8 +13,8 @@ class WordNumbers {
   static constexpr uint32_t kUnknown = UINT32_MAX;
 
   void clear();
-  uint32_t add(std::string_view word);         // its number, a new one if it has none
-  uint32_t find(std::string_view word) const;  // or kUnknown
+  uint32_t add(std::string_view word);         // returns the number of the word, new or existing
+  uint32_t find(std::string_view word) const;  // returns kUnknown if absent
 
  private:
   struct Slot {
@@ -31,15 +31,15 @@ class WordNumbers {
 };
 
 // The n-grams, n = 1 .. order, of one or several references, each with its largest count in any
-// one of them: a trie over units, which are characters or word numbers. Exact: no n-gram is
-// represented by a hash alone.
+// reference: a trie over units, which are characters or word numbers. The counts are exact: no
+// n-gram is represented by a hash alone.
 class NgramIndex {
  public:
   void clear();
   void add(std::span<const uint32_t> units, int order);
 
-  // matches[n - 1] = sum over the n-grams of `units` of min(count there, count here). Orders run
-  // to matches.size().
+  // Sets matches[n - 1] to the sum over the n-grams of `units` of min(count there, count here).
+  // Orders run to matches.size().
   void match(std::span<const uint32_t> units, std::span<int64_t> matches);
 
  private:
@@ -58,7 +58,7 @@ class NgramIndex {
   uint32_t child(uint32_t node, uint32_t unit) const;
   uint32_t add_child(uint32_t node, uint32_t unit);
   void grow();
-  uint32_t count(uint32_t node);  // one more occurrence in the current text
+  uint32_t count(uint32_t node);  // adds an occurrence in the current text
 
   std::vector<Slot> slots_ = std::vector<Slot>(1024);
   std::vector<Node> nodes_ = std::vector<Node>(1);
@@ -66,7 +66,7 @@ class NgramIndex {
   uint32_t text_ = 0;
 };
 
-// N-grams of this order in `length` units.
+// Returns the number of n-grams of this order in `length` units.
 inline int64_t ngram_count(size_t length, size_t order) {
   return length >= order ? static_cast<int64_t>(length - order + 1) : 0;
 }

@@ -5,15 +5,16 @@
 
 namespace residual::metrics {
 
-// The numbers of NumPy's default generator, numpy.random.default_rng(seed), so that resampling
-// draws what sacreBLEU draws: PCG64 (O'Neill 2014: 128-bit congruential state, XSL-RR output)
-// seeded through SeedSequence.
+// The generator numpy.random.default_rng(seed) of NumPy, so that resampling draws the same samples
+// as sacreBLEU: PCG64 (O'Neill 2014: 128-bit congruential state, XSL-RR output) seeded through
+// SeedSequence.
 class NumpyRandom {
  public:
   explicit NumpyRandom(uint64_t seed);
 
   uint64_t bits();  // 64 random bits
-  // Generator.choice(bound, size, replace=True): each in [0, bound). REQUIRES: 1 <= bound < 2^32.
+  // Draws as Generator.choice(bound, size, replace=True): numbers in [0, bound). REQUIRES: 1 <=
+  // bound < 2^32.
   void choose(uint32_t bound, std::span<uint32_t> out);
 
  private:

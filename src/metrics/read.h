@@ -5,7 +5,7 @@
 
 namespace residual::metrics {
 
-// A file's lines ("-" is standard input). A file without lines is an Error.
+// Returns the lines of a file ("-" is standard input). A file without lines is an Error.
 Lines read_lines(const fs::path& path, text::Invalid invalid);
 
 }  // namespace residual::metrics

@@ -17,7 +17,7 @@ struct ReportOptions {
   bool json = false;
 };
 
-// One metric's verdict on one system or sentence.
+// The result of one metric for one system or sentence.
 struct ScoreReport {
   std::string name;
   double score;
@@ -26,14 +26,14 @@ struct ScoreReport {
   std::optional<Interval> confidence = {};
 };
 
-// "BLEU|nrefs:1|... = 83.5 92.4/88.3/82.5/75.4 (BP = ...)", or an object of JSON on one line or,
-// if `indented`, several.
+// Returns "BLEU|nrefs:1|... = 83.5 92.4/88.3/82.5/75.4 (BP = ...)", or a JSON object on one line
+// or, if `indented`, on several.
 std::string format_score(const ScoreReport& report, const ReportOptions& options, bool indented);
 
-// One system, several metrics: lines aligned at '=', or one JSON text.
+// Formats several metrics of one system: lines aligned at '=', or one JSON text.
 std::string format_scores(const std::vector<ScoreReport>& reports, const ReportOptions& options);
 
-// Several systems, one column per metric.
+// A table of several systems has one column per metric.
 struct Column {
   std::string metric;
   Signature signature;

@@ -14,7 +14,7 @@ class Ter final : public Metric {
   explicit Ter(TerOptions options = {}) : options_(options) {}
 
   std::string name() const override { return "TER"; }
-  // A row: edits, average reference length.
+  // A row has the edits and the average reference length.
   Statistics statistics(std::span<const std::string> hypotheses,
                         const References& references) const override;
   double score(std::span<const double> sums) const override;

@@ -6,7 +6,7 @@
 
 namespace residual::metrics {
 
-// How BLEU cuts a line into words.
+// The ways in which BLEU splits a line into words.
 enum class Tokenizer {
   none,       // at white space only
   v13a,       // mteval-v13a: ASCII punctuation, WMT's choice
@@ -15,12 +15,12 @@ enum class Tokenizer {
   zh,         // every Chinese character, and 13a between them
 };
 
-// The names sacreBLEU's signatures use: none, 13a, intl, char, zh.
+// Names in sacreBLEU's signatures: none, 13a, intl, char, zh.
 std::string_view name_of(Tokenizer tokenizer);
 const std::vector<std::string>& tokenizer_names();
 Tokenizer tokenizer_named(std::string_view name);
 
-// The line with white space between its words.
+// Returns the line with white space between its words.
 std::string tokenize(Tokenizer tokenizer, std::string_view line);
 
 // Tercom's normalisation.
@@ -31,7 +31,7 @@ struct TercomOptions {
   bool case_sensitive = false;  // else lower-case first
 };
 
-// The words with one space between them.
+// Returns the words with one space between them.
 std::string tercom_tokenize(const TercomOptions& options, std::string_view line);
 
 }  // namespace residual::metrics

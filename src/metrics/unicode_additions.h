@@ -2,9 +2,9 @@
 
 namespace residual::metrics {
 
-// 'N', 'P' or 'S' (number, punctuation, symbol) for characters that got this general category
-// after Unicode 15, which is what ICU 72 knows; 0 for all others. sacreBLEU asks the newest
-// Unicode data, so this is needed to cut newer characters as it does.
+// Returns 'N', 'P' or 'S' (number, punctuation, symbol) for characters that have this general
+// category only after Unicode 15, the version of ICU 72; 0 for all others. sacreBLEU uses the
+// newest Unicode data, so splitting newer characters in the same way needs this table.
 char added_class(char32_t c);
 
 }  // namespace residual::metrics

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-// Letter case as Python's str.lower sees it, which is what sacreBLEU's scores are made of.
+// Lower-casing as Python's str.lower does it, which sacreBLEU uses.
 namespace residual::metrics {
 
-// Unicode's full mapping in no particular language: a capital sigma that ends a word becomes the
-// final form. REQUIRES: well-formed UTF-8.
+// Applies Unicode's full mapping without language-specific rules: a capital sigma at the end of a
+// word becomes the final form. REQUIRES: well-formed UTF-8.
 std::string lower(std::string_view text);
 
 }  // namespace residual::metrics

@@ -43,7 +43,7 @@ std::vector<int64_t> panel_shape(const std::vector<int64_t>& matrix) {
   return {(matrix[0] + kernels::kPanel - 1) / kernels::kPanel, matrix[1], kernels::kPanel};
 }
 
-// Of the panels that stand for a matrix.
+// Returns the problem of panels that replace a matrix.
 std::string panel_problem(const TensorView& found, const std::vector<int64_t>& matrix) {
   const std::vector<int64_t> expected = panel_shape(matrix);
   const bool is_floating = found.dtype == Dtype::f32 || found.dtype == Dtype::f16;
@@ -84,7 +84,8 @@ std::string screen_problem(const SafeTensors& weights, const Parameter& p) {
   return scale_problem(weights, p.name, found, p.shape[0]);
 }
 
-// What is wrong with how a parameter's numbers are stored: floating point, or int8 for matrices.
+// Returns the problem in how a parameter's numbers are stored: floating point, or int8 for
+// matrices.
 std::string storage_problem(const SafeTensors& weights, const TensorView& tensor) {
   const Dtype type = tensor.dtype;
   const bool floating =
@@ -157,8 +158,8 @@ void fields(ConfigVisitor& visit, Description& d) {
 
 namespace {
 
-// A model may come from anyone: what it names must lie beside it, or copying it would write, and
-// opening it read, any file at all.
+// A model may come from an untrusted source: the files that it names must be beside it. Otherwise
+// copying the model could write, and opening it could read, any file.
 void check_names(const Description& d) {
   for (const auto& file : {d.source_vocabulary, d.target_vocabulary}) {
     require(is_file_name(file),

@@ -10,14 +10,14 @@
 #include "text/segmenter.h"
 #include "text/vocabulary.h"
 
-// A model as a directory, which can never be paired with the wrong vocabulary:
+// A model directory keeps the model together with its vocabularies:
 //
 //   config.toml         Description: architecture, directions, names of the files below
 //   model.safetensors   parameters under the names of parameters.h
 //   vocabularies, segmentation.<language>.toml and the codes they name: as in a prepared corpus
 //
-// A bundle is the same in one safetensors file: the other files are tensors of bytes in it, each
-// called "file/" and its name.
+// A bundle is a model directory in one safetensors file: each other file is a byte tensor named
+// "file/" and the file's name.
 namespace residual::model {
 
 inline constexpr const char* kConfigFile = "config.toml";
@@ -25,13 +25,14 @@ inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kBundledFile = "file/";
 // An int8 matrix "x.weight" comes with "x.weight.scale", one float32 for each row.
 inline constexpr const char* kScale = ".scale";
-// A matrix may be "x.weight.panels" instead, laid out as products read it: of 64 rows together, one
-// column after the other, [ceil(rows / 64), columns, 64], zeros in place of the rows that are not.
-// The output embedding may have both, with int16 panels and a scale for each row: its screen, see
+// A matrix may instead be stored as "x.weight.panels", the layout that matrix products read: 64
+// rows together, column by column, [ceil(rows / 64), columns, 64], with zeros for missing rows. The
+// output embedding may have both forms, with int16 panels and a scale for each row: its screen, see
 // decode/weights.h.
 inline constexpr const char* kPanels = ".panels";
 
-// What the model can translate. `source_tag` is the symbol to put before each source, if any.
+// A translation direction of the model. `source_tag` is the symbol to put before each source, if
+// any.
 struct Direction {
   std::string source, target;  // languages
   std::string source_tag;
@@ -39,48 +40,49 @@ struct Direction {
 
 struct Description {
   int64_t format = 1;
-  std::string residual, commit;  // the version that wrote it
-  std::string origin;            // how the weights came about, for people
-  int64_t update = 0;            // of training, after which they were taken
+  std::string residual, commit;  // version of ResiDual that wrote the model
+  std::string origin;            // origin of the weights, for the user
+  int64_t update = 0;            // training update after which the weights were saved
   std::string source_vocabulary = "vocabulary.txt";
   std::string target_vocabulary = "vocabulary.txt";
   std::vector<Direction> directions;
   Config model;
 };
 
-// Fails unless it is a language that may become part of files' names.
+// Throws an Error unless `language` may be part of a file name.
 void check_language(const std::string& language);
 
 void fields(ConfigVisitor& visit, Direction& direction);
 void fields(ConfigVisitor& visit, Description& description);
 
-// What a config.toml called `name` says; an Error unless this version can run it.
+// Parses a config.toml called `name`. Throws an Error unless this version can run the model.
 Description parse_description(const std::string& text, const std::string& name);
 
-// The files of text processing that a model of this description needs, by name.
+// Returns the names of the text-processing files that a model of this description needs.
 std::vector<std::string> text_files(const Description& description, const fs::path& directory);
 
-// An open model directory, or bundle. Opening reads config.toml and maps the weights.
+// An open model directory or bundle. Opening reads config.toml and maps the weights.
 class Directory {
  public:
-  // A run directory stands for its best model, or its last; a file is a bundle. Errors name what is
-  // missing or wrong: an unknown format, a tensor that is absent, has another shape or should not
-  // be there.
+  // Opens a model. A run directory stands for its best model, or else its last; a file is a bundle.
+  // Errors name the defect: an unknown format, or a tensor that is missing, unexpected or has
+  // another shape.
   static Directory open(const fs::path& path);
 
   const fs::path& path() const { return path_; }
   const Description& description() const { return description_; }
   const SafeTensors& weights() const { return weights_; }
-  // A parameter in its own shape; fails if the file has panels instead.
+  // Returns a parameter in its original shape. Throws an Error if the file has panels instead.
   const TensorView& parameter(const std::string& name) const;
   text::Vocabulary source_vocabulary() const;
   text::Vocabulary target_vocabulary() const;
 
-  // The direction from `source` to `target`; either may be empty if that leaves no choice.
+  // Returns the direction from `source` to `target`; either may be empty if the choice is
+  // unambiguous.
   const Direction& direction(const std::string& source, const std::string& target) const;
   text::Segmenter segmenter(const std::string& language) const;
 
-  // Files of text processing, by name, and their contents.
+  // The names of the text-processing files, and their contents.
   std::vector<std::string> text_files() const;
   std::string read(const std::string& file) const;
   bool contains(const std::string& file) const;
@@ -96,23 +98,24 @@ class Directory {
   Description description_;
 };
 
-// How the tensors differ from the parameters of the configuration: those that are missing, have
-// another shape, or should not be there. Forms that `residual export` stores are no difference.
+// Returns the differences between the tensors and the parameters of the configuration: tensors that
+// are missing, unexpected or have another shape. The forms that `residual export` stores are
+// accepted.
 std::vector<std::string> weight_problems(const SafeTensors& weights, const Config& config);
-// Fails with the first of them.
+// Throws an Error with the first of weight_problems().
 void check_weights(const SafeTensors& weights, const Config& config);
 
-// Writes a directory that appears whole or not at all; one that is there and holds a model gives
-// way. Text files are copied from `text_from`: a prepared corpus or another model.
+// Writes a directory that appears complete or not at all and replaces an existing model. Text files
+// are copied from `text_from`: a prepared corpus or another model.
 void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights, const fs::path& text_from,
                      FileSystem& system = FileSystem::real());
-// The same with text files that `add_text` puts into the directory it is given.
+// Writes a directory whose text files `add_text` creates in the path it is given.
 void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights,
                      const std::function<void(const fs::path&)>& add_text,
                      FileSystem& system = FileSystem::real());
-// The same with the text files of `model`, which may be a bundle.
+// Writes a directory with the text files of `model`, which may be a bundle.
 void write_directory(const fs::path& path, const Description& description,
                      const std::vector<TensorBytes>& weights, const Directory& model);
 

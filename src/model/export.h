@@ -6,10 +6,10 @@
 
 #include "model/directory.h"
 
-// A model's tensors in the other forms that the engine reads: float16, int8, packed.
+// A model's tensors in the other formats that the engine reads: float16, int8, packed.
 namespace residual::model {
 
-// Tensors to be written, and the memory of those that are not in the model's own file.
+// Tensors to write, and the memory of those that are not in the model's file.
 struct ExportedTensors {
   std::vector<TensorBytes> list;
   std::deque<std::string> made;
@@ -25,17 +25,17 @@ struct ExportedTensors {
   }
 };
 
-// The parameters as they are stored. They last as long as `model`.
+// Returns the parameters as stored. They are valid as long as `model`.
 ExportedTensors stored_tensors(const Directory& model);
-// Matrices as float16, the rest as it is. Running them gives what loading the model with float16
-// precision gives, bit for bit.
+// Returns matrices as float16 and the rest unchanged. The result runs bit for bit like the model
+// loaded with float16 precision.
 ExportedTensors float16_tensors(const Directory& model);
-// Matrices as int8 with a scale per row, the rest as it is. Running them gives what loading the
-// model with int8 precision gives, bit for bit.
+// Returns matrices as int8 with a scale per row and the rest unchanged. The result runs bit for bit
+// like the model loaded with int8 precision.
 ExportedTensors int8_tensors(const Directory& model);
 
-// Matrices as products read them, so that translating needs no copy of the file; only translating
-// takes such a model.
+// Returns matrices in the layout that matrix products read, so that translation needs no copy of
+// the file. Such a model can only translate.
 ExportedTensors packed_tensors(const Directory& model);
 
 }  // namespace residual::model

@@ -8,12 +8,12 @@
 #include "model/config.h"
 #include "schemes/init.h"
 
-// Names, shapes and first values of a model's parameters. Training, decoding, import and export
-// all take them from here.
+// Names, shapes and initial values of a model's parameters. Training, decoding, import and export
+// all use these definitions.
 namespace residual::model {
 
-// Matrices that are always multiplied together are one: rows [0, d) of a self-attention's qkv are
-// its queries', then come keys' and values'.
+// A part of a stacked matrix. Matrices that are always multiplied together form one: rows [0, d) of
+// a self-attention's qkv are the queries, followed by the keys and the values.
 struct Part {
   schemes::Role role;
   int64_t rows;
@@ -22,16 +22,16 @@ struct Part {
 struct Parameter {
   std::string name;
   std::vector<int64_t> shape;
-  schemes::Side side = schemes::Side::encoder;  // whose stack, or whose embedding
-  int block = -1;                               // of that stack; -1: not a block's
-  std::vector<Part> parts;                      // top to bottom; none: a scheme's own parameter
+  schemes::Side side = schemes::Side::encoder;  // side of the stack or of the embedding
+  int block = -1;                               // index in that stack; -1: not in a block
+  std::vector<Part> parts;                      // top to bottom; empty: a parameter of the scheme
   int64_t inputs = 0;                           // fan-in of the matrix, also for its bias
-  double value = 0;                             // what a scheme's parameter starts as
+  double value = 0;                             // initial value of a scheme's parameter
 
   int64_t size() const;
 };
 
-// "encoder.layers.0.self_attention": what the names of a block's parameters begin with. Decoder
+// Returns the prefix of a block's parameter names: "encoder.layers.0.self_attention". Decoder
 // layers of a translation model have cross_attention between self_attention and feed_forward.
 std::string block_name(const Config& config, schemes::Side side, int block);
 
@@ -40,22 +40,22 @@ inline constexpr const char* kTargetEmbedding = "target_embedding.weight";
 inline constexpr const char* kOutputEmbedding = "output.weight";
 inline constexpr const char* kOutputBias = "output.bias";  // of Marian's forms
 
-// The names under which the three matrices are found; shared ones have one name.
+// The names of the three matrices; shared matrices have one name.
 std::string source_embedding(const Config& config);
 std::string target_embedding(const Config& config);
 std::string output_embedding(const Config& config);
 
-// A matrix that products take, not one that is only looked up.
+// Returns whether a parameter is a matrix used in products, not only for lookup.
 bool is_multiplied(const Parameter& parameter, const Config& config);
 
-// All of them in a fixed order, embeddings first, blocks bottom to top, each stack's scheme last;
-// the output's bias after all.
-// REQUIRES: check(config) passed and vocabularies are known.
+// Returns all parameters in a fixed order: embeddings, blocks bottom to top, the scheme's
+// parameters at the end of each stack, and the output bias last. REQUIRES: check(config) passed and
+// vocabularies are known.
 std::vector<Parameter> parameters(const Config& config);
 int64_t parameter_count(const Config& config);
 
-// Draws the first values as the scheme wants them. A parameter's values depend on its name, its
-// law and the seed only: schemes with the same law start from the same blocks.
+// Draws the initial values that the scheme prescribes. They depend only on the parameter's name,
+// its distribution and the seed: schemes with the same distribution start from the same blocks.
 void initialise(const Parameter& parameter, const Config& config, uint64_t seed,
                 std::span<float> values);
 

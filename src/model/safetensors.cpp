@@ -45,8 +45,8 @@ constexpr std::array<DtypeRow, 13> kDtypes = {{{Dtype::boolean, "BOOL", 1},
 
 const DtypeRow& row_of(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)]; }
 
-// Makes tensors and metadata of the header while it is parsed, and stops at the first thing that is
-// not right: a file takes no more memory than what it describes, nor more time than its bytes.
+// Builds tensors and metadata while it parses the header, and stops at the first error: a file
+// takes no more memory than it describes and no more time than its bytes.
 class HeaderReader final : public nlohmann::json_sax<json> {
  public:
   HeaderReader(const std::string& file, std::string_view data,

@@ -11,8 +11,8 @@
 #include "base/files.h"
 
 // The safetensors format: eight bytes with the length of a JSON header, the header, the tensors'
-// bytes. Nothing in it can be executed, and a reader needs to trust nothing: open() refuses every
-// file whose header is not exactly right (docs/formats.md lists the rules).
+// bytes. The format contains no code, and the reader trusts nothing: open() rejects every file
+// whose header is not exactly right (docs/formats.md lists the rules).
 namespace residual::model {
 
 enum class Dtype { boolean, u8, i8, i16, u16, f16, bf16, i32, u32, f32, i64, u64, f64 };
@@ -20,36 +20,36 @@ enum class Dtype { boolean, u8, i8, i16, u16, f16, bf16, i32, u32, f32, i64, u64
 int64_t size_of(Dtype dtype);
 const char* name_of(Dtype dtype);  // as in the header: "F32"
 
-// One tensor of an open file; `bytes` lasts as long as the file.
+// One tensor of an open file; `bytes` is valid as long as the file.
 struct TensorView {
   std::string name;
   Dtype dtype = Dtype::f32;
   std::vector<int64_t> shape;
   std::string_view bytes;
 
-  int64_t size() const;  // elements
+  int64_t size() const;  // number of elements
 
-  // The elements where they are. REQUIRES: dtype is T's; an Error otherwise, or if the file did
-  // not align them.
+  // Returns the elements without a copy. Throws an Error unless dtype is that of T and the file
+  // aligns the elements.
   template <class T>
   std::span<const T> values() const;
-  // The elements as float, widened or narrowed from any floating-point type.
+  // Returns the elements as float, converted from any floating-point type.
   std::vector<float> to_float() const;
 };
 
 class SafeTensors {
  public:
   static SafeTensors open(const fs::path& path);
-  // The same for bytes in memory; `name` stands in errors. The bytes must outlive the object.
+  // Opens bytes in memory, which must outlive the object; `name` is the file name in errors.
   static SafeTensors parse(std::string_view bytes, const std::string& name);
 
   bool contains(const std::string& name) const { return tensors_.contains(name); }
-  // An Error names a tensor that is not there.
+  // Throws an Error that names the tensor if it is absent.
   const TensorView& at(const std::string& name) const;
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& name() const { return name_; }
-  // Copies a part of a tensor's bytes; MappedFile::copy where there is a file.
+  // Copies a part of a tensor's bytes, with MappedFile::copy if there is a file.
   void copy(std::string_view part, char* into) const noexcept;
 
  private:
@@ -59,7 +59,7 @@ class SafeTensors {
   std::map<std::string, std::string> metadata_;
 };
 
-// A tensor to be written; `bytes` must last until write_safetensors has returned.
+// A tensor to write; `bytes` must stay valid until write_safetensors returns.
 struct TensorBytes {
   std::string name;
   Dtype dtype = Dtype::f32;
@@ -67,9 +67,9 @@ struct TensorBytes {
   std::string_view bytes;
 };
 
-// Writes a file that appears whole or not at all. Tensors whose size is a multiple of 64 bytes come
-// first and start at such multiples, the others at those of their elements: of each, the widest
-// element first, then by name. Same input, same bytes.
+// Writes a file that appears complete or not at all. Tensors whose size is a multiple of 64 bytes
+// come first, aligned to 64 bytes; the others are aligned to their elements. Each group is sorted
+// by decreasing element width, then by name. The same input gives the same bytes.
 void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata,
                        FileSystem& system = FileSystem::real());

@@ -7,7 +7,7 @@
 
 namespace residual::text {
 
-// "pt" of "pt_BR", "sr" of "sr@latin": a region goes by its language's rules.
+// Returns "pt" for "pt_BR" and "sr" for "sr@latin": a region follows the rules of its language.
 std::string without_region(const std::string& language);
 
 // Words after which a full stop does not end a sentence, in one language.
@@ -15,16 +15,16 @@ class Abbreviations {
  public:
   enum class Stop { ends_sentence, belongs_to_word, belongs_before_number };
 
-  // Those of English if the language has none of its own.
+  // Loads the English list if the language has none.
   explicit Abbreviations(const std::string& language);
 
-  // What a stop after `word` is.
+  // Returns the meaning of a full stop after `word`.
   Stop stop_after(const std::string& word) const {
     const auto found = stops_.find(word);
     return found == stops_.end() ? Stop::ends_sentence : found->second;
   }
 
-  // Languages that have abbreviations of their own, in alphabetical order.
+  // Returns the languages with an abbreviation list, in alphabetical order.
   static std::vector<std::string> languages();
   static bool know(const std::string& language);
 

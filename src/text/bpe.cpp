@@ -15,12 +15,12 @@ namespace {
 constexpr std::string_view kEndOfWord = "</w>";
 constexpr uint32_t kNone = UINT32_MAX;
 
-// The cache starts again when it holds so many words or bytes: beyond this it stops paying.
+// The cache is cleared when it holds this many words or bytes: a larger one is not faster.
 constexpr uint32_t kCacheWords = 1 << 17;
 constexpr size_t kCacheBytes = 4 << 20;
 constexpr size_t kCachedWordBytes = 256;
 
-// With dropout merges do not cross multiples of so many characters: each step looks at all of a
+// With dropout, merges do not cross multiples of this many characters: each step scans the whole
 // word, and a "word" may be megabytes long.
 constexpr uint32_t kDropoutSpan = 1024;
 
@@ -221,7 +221,7 @@ void BpeTransform::read_characters(std::string_view segment) {
   nodes_.back().next = kNone;
 }
 
-// Rank of the pair that starts at a node, kNone if it is no merge.
+// Returns the rank of the pair that starts at a node, or kNone if it is not a merge.
 uint32_t BpeTransform::rank_at(uint32_t node) const {
   const uint32_t next = nodes_[node].next;
   if (next == kNone) return kNone;
@@ -278,7 +278,7 @@ void BpeTransform::merge_by_rank() {
   }
 }
 
-// The same with each place dropped at random, anew in each step, until none is left.
+// Merges by rank, with each place dropped at random in each step, until none is left.
 void BpeTransform::merge_with_dropout() {
   for (size_t begin = 0; begin < nodes_.size(); begin += kDropoutSpan) {
     while (dropout_step(static_cast<uint32_t>(begin))) continue;

@@ -18,20 +18,20 @@ namespace residual::text {
 
 struct BpeOptions {
   std::string separator = "@@";  // after every piece but the last of a word
-  int64_t merges = -1;           // use only the first so many; -1: all
-  // Pieces that are not among these (with their separator) are split again by undoing merges.
+  int64_t merges = -1;           // use only this many first merges; -1: all
+  // A piece that is not in this set (with its separator) is split again by undoing merges.
   std::optional<StringTable> vocabulary;
   std::vector<std::string> glossaries;
-  // Probability of leaving out a merge, drawn anew at each step (Provilkov et al. 2020). The draws
-  // depend on the seed and the line's text only.
+  // Probability of skipping a merge, drawn again at each step (Provilkov et al. 2020). The draws
+  // depend only on the seed and the line's text.
   double dropout = 0;
   uint64_t seed = 1;
 };
 
-// Sub-word merges, applied as subword-nmt 0.3.8 applies them. Immutable; shared by the threads.
+// BPE merges, applied as subword-nmt 0.3.8 applies them. A Bpe is immutable and shared by threads.
 class Bpe {
  public:
-  // `name` is the file named in errors. Versions 0.1 (no header) and 0.2 are known.
+  // `name` is the file name in errors. The parser accepts versions 0.1 (no header) and 0.2.
   Bpe(std::string_view codes, const std::string& name, BpeOptions options = {});
   static Bpe load(const fs::path& codes, BpeOptions options = {});
 
@@ -54,15 +54,15 @@ class Bpe {
   std::unordered_map<uint32_t, uint32_t> origin_;  // symbol -> the merge that undoing takes
 };
 
-// Pieces of whole lines, for one thread. Words seen before come from a cache of bounded size.
+// Splits lines into pieces, for one thread. Words seen before come from a cache of bounded size.
 class BpeTransform {
  public:
   explicit BpeTransform(std::shared_ptr<const Bpe> bpe);
 
-  // Leading and trailing spaces stay; between words there will be one. As for subword-nmt, this
-  // holds for each part that ends where Python ends a line.
+  // Leading and trailing spaces stay; words are separated by one space. As in subword-nmt, this
+  // holds for each part of the line that ends at one of Python's line ends.
   void operator()(std::string_view line, std::string& out);
-  // With dropout: draws depend on this number too, from now on.
+  // With dropout, later draws also depend on `number`.
   void draw_by(uint64_t number) { number_ = number; }
 
  private:
@@ -90,7 +90,7 @@ class BpeTransform {
 
   std::shared_ptr<const Bpe> bpe_;
   Glossary::Matcher glossary_;
-  StringTable words_;  // cached, and where in segmented_ their pieces end
+  StringTable words_;  // cached words; ends_ has the ends of their pieces in segmented_
   std::vector<size_t> ends_;
   std::string segmented_;
   std::vector<Node> nodes_;
@@ -100,15 +100,15 @@ class BpeTransform {
   uint64_t number_ = 0, stream_ = 0, draws_ = 0;
 };
 
-// The same as a function that can be copied; the copies share one cache.
+// Returns a BpeTransform as a function that can be copied; the copies share one cache.
 LineTransform bpe_transform(std::shared_ptr<const Bpe> bpe);
 
-// "word count" lines, as subword-nmt's get-vocab writes them: the words counted at least
-// `threshold` times. Errors name the line.
+// Reads "word count" lines, as subword-nmt's get-vocab writes them, and returns the words counted
+// at least `threshold` times. Errors name the line.
 StringTable read_bpe_vocabulary(const fs::path& file, uint64_t threshold);
 
-// Pieces back to words, fairseq's rule: with a space appended, every separator that a space
-// follows disappears with it; trailing white space too.
+// Joins pieces to words by fairseq's rule: after a space is appended to the line, every separator
+// followed by a space is removed with that space. Trailing white space is removed too.
 void undo_bpe(std::string_view line, std::string_view separator, std::string& out);
 
 }  // namespace residual::text

@@ -25,15 +25,15 @@ using BpeMerge = std::pair<std::string, std::string>;
 // REQUIRES: well-formed UTF-8 words, none empty; min_frequency > 0.
 std::vector<BpeMerge> learn_bpe(const WordCounts& words, const BpeLearnOptions& options);
 
-// A codes file, version 0.2.
+// Returns the text of a codes file, version 0.2.
 std::string format_codes(std::span<const BpeMerge> merges);
 
-// Adds the words of a line of text: what is between spaces. As for subword-nmt, a '\r' separates
-// too, and a word also ends after each other character at which Python ends a line.
+// Adds the words of a line of text, separated by spaces. As in subword-nmt, a '\r' also separates
+// words, and a word also ends after each other character at which Python ends a line.
 void count_bpe_words(std::string_view line, WordCounts& counts);
 
-// Calls body(word, count) for each line, which must be a word, a space and a count; what is not is
-// an Error that names the line.
+// Calls body(word, count) for each line. Each line must be a word, a space and a count; an Error
+// names a line that is not.
 void for_each_word_count(const fs::path& file, Invalid invalid,
                          const std::function<void(std::string_view, uint64_t)>& body);
 

@@ -5,7 +5,7 @@
 
 namespace residual::text {
 
-// What the text tools ask of a character: bits of a class.
+// Character classes of the text tools, as bits.
 enum CharacterClass : uint8_t {
   kAlphabetic = 1,        // the Alphabetic property: letters, letter-like numbers and marks
   kNumber = 2,            // general category N
@@ -17,8 +17,8 @@ enum CharacterClass : uint8_t {
   kCurrency = 128,        // general category Sc
 };
 
-// The classes of every code point in Unicode 14, the version of Perl 5.36 on which the Moses
-// scripts are compared: a character that came later is unassigned, whatever ICU knows of it.
+// The classes of every code point in Unicode 14, the version of Perl 5.36 with which the Moses
+// scripts are compared. Characters of later versions are unassigned, even if ICU knows them.
 class CharacterClasses {
  public:
   static const CharacterClasses& unicode14();
@@ -34,11 +34,11 @@ class CharacterClasses {
   std::array<uint8_t, kTabled> table_;
 };
 
-// A letter, digit or mark of a script that puts spaces between its words.
+// Returns whether `c` is a letter, digit or mark of a script that puts spaces between words.
 bool is_spaced_letter(char32_t c);
 
-// The lower-case form of one character in Unicode 14, where it is one character. The only one
-// whose lower case is two is U+0130.
+// Returns the single-character lower-case form in Unicode 14. Only U+0130 has a lower-case form of
+// two characters.
 char32_t lower(char32_t c);
 
 }  // namespace residual::text

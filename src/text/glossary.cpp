@@ -40,8 +40,8 @@ bool matches_at_start(icu::RegexMatcher& regex, const icu::UnicodeString& text) 
   return found;
 }
 
-// Python's split() with the expression as a group: what lies between the matches, each match, and
-// what its own groups caught; without the empty ones.
+// Python's split() with the expression as a group: the text between the matches, each match, and
+// its groups, without empty strings.
 std::vector<std::string> split(icu::RegexMatcher& regex, const icu::UnicodeString& text) {
   std::vector<std::string> parts;
   const auto keep = [&](const icu::UnicodeString& part) {

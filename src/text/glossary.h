@@ -10,19 +10,19 @@
 
 namespace residual::text {
 
-// Words, or regular expressions, that BPE leaves whole, with subword-nmt's rules. The expressions
-// are ICU's; the common ground with Python's is all but corner cases (\w takes in combining marks).
+// Words or regular expressions that BPE does not split, by subword-nmt's rules. The expressions use
+// ICU's syntax, which agrees with Python's except in corner cases (\w includes combining marks).
 class Glossary {
  public:
-  explicit Glossary(std::span<const std::string> entries);  // a bad expression is an Error
+  explicit Glossary(std::span<const std::string> entries);  // throws for a bad expression
 
   bool empty() const { return entries_.empty(); }
-  // Calls for one thread's use.
+  // The matching functions, for one thread.
   class Matcher {
    public:
     explicit Matcher(const Glossary& glossary);
-    bool contains(std::string_view segment);                  // some entry is the whole segment
-    std::vector<std::string> isolate(std::string_view word);  // its entries and what is between
+    bool contains(std::string_view segment);  // whether an entry matches the whole segment
+    std::vector<std::string> isolate(std::string_view word);  // splits the word at its entries
 
    private:
     std::unique_ptr<icu::RegexMatcher> whole_;

@@ -10,21 +10,22 @@
 
 #include "base/files.h"
 
-// Text is lines ended by '\n' and nothing else, as in Moses: a '\r' belongs to its line.
+// Lines end with '\n' only, as in Moses: a '\r' belongs to its line.
 namespace residual::text {
 
-// What is done about bytes that are not UTF-8.
+// Treatment of bytes that are not UTF-8.
 enum class Invalid { refuse, replace };
 
-// Consecutive whole lines of a file, and where they stand in it.
+// Consecutive whole lines of a file and their position in it.
 struct LineBlock {
   std::string bytes;        // every line ends with '\n', the last one of the file too
   uint64_t first_line = 1;  // 1-based
   uint64_t bytes_read = 0;  // of the file, up to the end of this block
 };
 
-// Reads a file, or standard input if the path is "-", in blocks of whole lines. A block holds what
-// one read gave, so that a pipe that stays open is answered promptly, and a line of any length.
+// Reads a file, or standard input if the path is "-", in blocks of whole lines. A block holds the
+// result of one read, so that lines from an open pipe are processed promptly. Lines may have any
+// length.
 class LineReader {
  public:
   explicit LineReader(const fs::path& path, Invalid invalid = Invalid::refuse);
@@ -32,8 +33,8 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // Nothing at the end, or after interrupt(). Bytes that are not UTF-8 are an error that names the
-  // line, or become U+FFFD.
+  // Returns nothing at the end of the file or after interrupt(). Bytes that are not UTF-8 cause an
+  // error that names the line, or become U+FFFD.
   std::optional<LineBlock> next();
   // Makes a next() that waits in another thread return.
   void interrupt();
@@ -55,13 +56,13 @@ class LineReader {
   bool ended_ = false;
 };
 
-// The lines of a file one at a time.
+// Reads a file line by line.
 class LineCursor {
  public:
   explicit LineCursor(const fs::path& path, Invalid invalid = Invalid::refuse)
       : reader_(path, invalid) {}
 
-  // Without its '\n'. Nothing at the end, or after interrupt().
+  // Returns a line without its '\n', or nothing at the end of the file or after interrupt().
   std::optional<std::string> next();
   void interrupt() { reader_.interrupt(); }
 
@@ -74,7 +75,8 @@ class LineCursor {
   size_t at_ = 0;
 };
 
-// Where lines go: to standard output ("-") at once, or to a file that appears when complete.
+// The output of lines: standard output ("-"), written immediately, or a file that appears when
+// complete.
 class LineWriter {
  public:
   explicit LineWriter(const fs::path& path);
@@ -89,7 +91,7 @@ class LineWriter {
 void for_each_line(const fs::path& path, Invalid invalid,
                    const std::function<void(std::string_view, uint64_t)>& body);
 
-// Splits a block; the views last as long as it.
+// Splits a block into lines. The views are valid as long as the block.
 template <class Body>
 void for_each_line(const LineBlock& block, Body&& body) {
   const std::string_view bytes = block.bytes;
@@ -101,8 +103,8 @@ void for_each_line(const LineBlock& block, Body&& body) {
   }
 }
 
-// Appends what becomes of one line to `out`, without '\n'. May keep a cache: it is called from one
-// thread at a time.
+// A function that appends the transformed line to `out`, without '\n'. It may keep a cache, since
+// only one thread at a time calls it.
 using LineTransform = std::function<void(std::string_view line, std::string& out)>;
 
 struct TransformLines {
@@ -112,8 +114,8 @@ struct TransformLines {
   std::string progress;  // label of a progress display, shown when the input's size is known
 };
 
-// Every line of input through a transform (one made per thread), in order, on all cores, in
-// bounded memory. An Error from a transform gets the file's name and line number put before it.
+// Applies a transform (one made per thread) to every input line, in order, on all cores, in bounded
+// memory. An Error of a transform gets the file's name and line number as a prefix.
 void transform_lines(const TransformLines& files,
                      const std::function<LineTransform()>& make_transform);
 

@@ -29,8 +29,8 @@ class PunctuationNormalizer {
 // space, as in Moses' remove-non-printing-char.perl.
 void remove_non_printing(std::string_view line, std::string& out);
 
-// Each character becomes its own lower-case form, whatever stands around it, as in Moses'
-// lowercase.perl: a final capital sigma becomes the medial one.
+// Converts each character to its lower-case form without regard to context, as Moses'
+// lowercase.perl does: a final capital sigma becomes the medial one.
 void lowercase(std::string_view line, std::string& out);
 
 }  // namespace residual::text

@@ -5,7 +5,8 @@
 
 namespace residual::text {
 
-// A number for each pair of numbers, by open addressing. No pair may be (UINT32_MAX, UINT32_MAX).
+// A hash table from pairs of numbers to numbers, with open addressing. The pair (UINT32_MAX,
+// UINT32_MAX) is not allowed.
 class PairTable {
  public:
   static constexpr uint32_t kAbsent = UINT32_MAX;
@@ -14,7 +15,7 @@ class PairTable {
     return slots_[slot_of(key(left, right))].value;
   }
 
-  // The pair's value; if it has none yet, it becomes `value`.
+  // Returns the pair's value; a new pair gets `value`.
   uint32_t add(uint32_t left, uint32_t right, uint32_t value) {
     if (size_ * 2 >= slots_.size()) grow();
     Slot& slot = slots_[slot_of(key(left, right))];

@@ -151,8 +151,8 @@ LineTransform Segmenter::to_pieces() const { return chain({to_words(), words_to_
 
 namespace {
 
-// A piece that the model does not know stays as it is, with its mark for a blank: where source and
-// target have models of their own but one vocabulary, a translation may have such.
+// A piece that the model does not know stays unchanged, with its mark for a blank. Translations may
+// contain such pieces if source and target have separate models but one vocabulary.
 void unmark(size_t begin, std::string& text) {
   constexpr std::string_view kMark = "\u2581";
   for (size_t at = begin; (at = text.find(kMark, at)) != std::string::npos;) {

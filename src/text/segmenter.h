@@ -17,7 +17,7 @@
 
 namespace residual::text {
 
-// One after the other, each on what the one before gave; no step leaves lines as they are.
+// Returns a transform that applies the steps in order. Without steps, lines stay unchanged.
 LineTransform chain(std::vector<LineTransform> steps);
 
 struct SegmenterOptions {
@@ -29,40 +29,40 @@ struct SegmenterOptions {
   bool escape = true;
   bool lowercase = false;
   std::string subwords = "bpe";  // or "sentencepiece", "none"
-  // File of the BPE codes or the SentencePiece model, in the same directory. Sides that share a
-  // model name the same file. Empty: save() names it after the side.
+  // The file of the BPE codes or the SentencePiece model, in the same directory. Sides that share a
+  // model name the same file. If it is empty, save() names the file after the side.
   std::string model;
 };
 
 void fields(ConfigVisitor& visit, SegmenterOptions& options);
 
-// What a prepared corpus or a model directory knows about turning raw text of one side into pieces
-// and back: segmentation.<side>.toml and the file of codes or pieces that it names. Immutable;
-// copies share everything.
+// Turns raw text of one side into pieces and back, as a prepared corpus or a model directory
+// prescribes: segmentation.<side>.toml and the codes or model file that it names. A Segmenter is
+// immutable; copies share everything.
 class Segmenter {
  public:
-  // `model`: the bytes of the codes or model file; empty if subwords is "none".
+  // `model` has the bytes of the codes or model file; it is empty if subwords is "none".
   Segmenter(SegmenterOptions options, std::string model);
 
-  // Errors name the file.
+  // Loads the settings and the model from a directory. Errors name the file.
   static Segmenter load(const fs::path& directory, const std::string& side);
-  // The same with files that `read` gives by name; `place` stands before the names in errors.
+  // Loads from files that `read` returns by name. `place` precedes the names in errors.
   using ReadFile = std::function<std::string(const std::string& name)>;
   static Segmenter load(const ReadFile& read, const std::string& place, const std::string& side);
-  // Only what segmentation.<side>.toml says.
+  // Loads only segmentation.<side>.toml.
   static SegmenterOptions load_options(const ReadFile& read, const std::string& place,
                                        const std::string& side);
   void save(const fs::path& directory, const std::string& side) const;
 
   const SegmenterOptions& options() const { return options_; }
 
-  // Each call gives a function for one thread.
+  // Each call returns a function for one thread.
   LineTransform to_words() const;         // raw text: normalise, tokenise, lower-case
-  LineTransform words_to_pieces() const;  // then sub-words
-  LineTransform to_pieces() const;        // both
-  LineTransform to_text() const;          // pieces to words to text: undo, detokenise
+  LineTransform words_to_pieces() const;  // words to sub-words
+  LineTransform to_pieces() const;        // raw text to sub-words
+  LineTransform to_text() const;          // pieces to words to detokenised text
 
-  // Its BPE with merges left out at random; an Error if it has another kind of sub-words.
+  // Returns the BPE with dropout. Throws an Error if the sub-words are not BPE.
   std::shared_ptr<const Bpe> bpe_with_dropout(double dropout, uint64_t seed) const;
 
  private:

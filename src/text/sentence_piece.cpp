@@ -22,8 +22,8 @@ namespace {
 
 namespace spm = ::sentencepiece;
 
-// "src/file.cc(12) [condition] What is wrong": the last part, if it says anything, with options
-// as we spell them.
+// Returns the last part, if any, of "src/file.cc(12) [condition] What is wrong", with our spelling
+// of options.
 std::string reason(const spm::util::Status& status) {
   std::string text = status.error_message();
   const size_t bracket = text.rfind("] ");

@@ -205,7 +205,7 @@ void Tokenizer::clean(std::string_view line, Scratch& scratch) const {
   }
 }
 
-// Whether the symbol at `at`, which is no letter or digit, is part of its word.
+// Returns whether the symbol at `at`, which is not a letter or digit, is part of its word.
 bool Tokenizer::joins(const std::vector<uint32_t>& text, size_t at) const {
   const bool before_lower_case = at + 1 < text.size() && is(text[at + 1], kLowercaseLetter);
   switch (code(text[at])) {

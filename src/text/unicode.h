@@ -9,20 +9,21 @@ namespace residual::text {
 
 constexpr char32_t kReplacement = 0xFFFD;
 
-// At the start of a file it is not a part of the text, though Moses and Python read it as one.
+// The byte order mark. At the start of a file it is not part of the text, although Moses and Python
+// read it as text.
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 inline std::string_view without_byte_order_mark(std::string_view text) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return text;
 }
 
-// Index of the first byte that is not part of well-formed UTF-8, or npos.
+// Returns the index of the first byte that is not part of well-formed UTF-8, or npos.
 size_t find_invalid_utf8(std::string_view bytes);
 
-// Each maximal ill-formed piece becomes U+FFFD (Unicode's recommended practice).
+// Replaces each maximal ill-formed sequence with U+FFFD (Unicode's recommended practice).
 std::string replace_invalid_utf8(std::string_view bytes);
 
-// The code point that starts at `at`, which moves past it. REQUIRES: well-formed UTF-8.
+// Returns the code point that starts at `at` and moves `at` past it. REQUIRES: well-formed UTF-8.
 inline char32_t next_code_point(std::string_view text, size_t& at) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(at);

@@ -12,7 +12,7 @@
 
 namespace residual::text {
 
-// How often each word occurs, in the order of first occurrence.
+// Counts of words, in the order of first occurrence.
 class WordCounts {
  public:
   void add(std::string_view word, uint64_t count = 1) {
@@ -37,11 +37,11 @@ class WordCounts {
   std::vector<uint64_t> counts_;
 };
 
-// Adds a line's words to counts.
+// A function that adds the words of a line to `counts`.
 using LineCounter = std::function<void(std::string_view line, WordCounts& counts)>;
 
-// The words of all lines of all files ("-" is standard input), on all cores. The counts do not
-// depend on the number of threads; the order of the words does.
+// Counts the words of all lines of all files ("-" is standard input), on all cores. The counts do
+// not depend on the number of threads; the order of the words does.
 WordCounts count_words(std::span<const fs::path> files, Invalid invalid,
                        const LineCounter& count_line);
 
