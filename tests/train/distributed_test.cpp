@@ -110,7 +110,7 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
 
   const auto alone = shell("--distributed " + start(one, path("run")), "env -u RANK");
   EXPECT_EQ(alone.exit_code, 1);
-  EXPECT_THAT(alone.error, HasSubstr("nothing says which of how many processes this is"));
+  EXPECT_THAT(alone.error, HasSubstr("the environment has no rank and number of processes"));
 }
 
 // Two processes of which the second has other text.

@@ -80,7 +80,7 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
   fs::remove_all(path("run") / run::kCheckpoints);
   const auto without = shell(resume(path("run")) + " --set train.max_updates=5");
   EXPECT_EQ(without.exit_code, 1);
-  EXPECT_THAT(without.error, HasSubstr("no checkpoint to go on from; start over with --force"));
+  EXPECT_THAT(without.error, HasSubstr("no checkpoint to resume from; start over with --force"));
   EXPECT_EQ(read_file(path("run") / "best" / "model.safetensors"), best);
 }
 
@@ -103,7 +103,7 @@ TEST_F(Runs, StartFromTheParametersOfAModel) {
   other.model.inner = 48;
   const auto wider = shell(start(other, path("wider")));
   EXPECT_EQ(wider.exit_code, 1);
-  EXPECT_THAT(wider.error, HasSubstr("its model is another:\n  model.inner: is "));
+  EXPECT_THAT(wider.error, HasSubstr("whose architecture differs:\n  model.inner: is "));
   EXPECT_FALSE(fs::exists(path("wider")));
   fs::copy(path("first") / "last", path("renamed"), fs::copy_options::recursive);
   const std::string symbols = read_file(path("renamed") / "vocabulary.txt");
@@ -227,7 +227,7 @@ TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
   std::ofstream(newest(path("damaged")), std::ios::app) << "x";
   const auto resumed = shell(resume(path("damaged")) + " --set train.max_updates=60");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
-  EXPECT_THAT(resumed.error, HasSubstr("trying the one before"));
+  EXPECT_THAT(resumed.error, HasSubstr("trying the previous checkpoint"));
   expect_same_end(path("whole"), path("damaged"));
 }
 
