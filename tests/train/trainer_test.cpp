@@ -276,8 +276,9 @@ TEST_F(Runs, WhoseFirstCheckpointCannotBeWrittenDoNotSpeakOfOthers) {
     FullDisk disk(/*is_full=*/true);
     auto run = create(config, path("run"));
     Trainer trainer(run, disk);
-    EXPECT_THAT(error_of(trainer), HasSubstr("device. It would have been the first; see to it, "
-                                             "then begin again with: residual train --resume"));
+    EXPECT_THAT(error_of(trainer),
+                HasSubstr("device. It would have been the first; remove the cause, "
+                          "then start again with: residual train --resume"));
   }
   auto run = run::RunDirectory::resume(path("run"), nullptr);
   Trainer trainer(run);
@@ -294,8 +295,7 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
     Trainer trainer(run, disk);
     WaitForRefusal wait(disk);
     trainer.observe(wait);
-    EXPECT_THAT(error_of(trainer),
-                HasSubstr("No space left on device. Those before it are intact"));
+    EXPECT_THAT(error_of(trainer), HasSubstr("No space left on device. Earlier ones are intact"));
     EXPECT_LT(trainer.state().update, 30);  // when the next checkpoint would have been due
   }
   EXPECT_THAT(read_file(path("run") / "log.txt"),
@@ -436,10 +436,11 @@ TEST_F(Runs, MaySkipWhatIsNotFiniteOrLowerTheLearningRate) {
   auto run = create(config, path("run"));
   Trainer trainer(run);
   const std::string error = error_of(trainer);  // after many: it is hopeless
-  EXPECT_THAT(error, HasSubstr("100 before it were left out in a row, and the run is lost"));
+  EXPECT_THAT(error,
+              HasSubstr("the 100 updates before it were skipped too, so the run has diverged"));
   EXPECT_THAT(error, testing::Not(HasSubstr("on_nonfinite")));
   EXPECT_THAT(read_file(path("run") / "log.txt"),  // of both batches of an update
-              testing::ContainsRegex("left out \\(train en-de: lines .*; train en-de: lines "));
+              testing::ContainsRegex("skipped \\(train en-de: lines .*; train en-de: lines "));
   EXPECT_EQ(trainer.state().update, 1);
   EXPECT_EQ(trainer.state().skipped, trainer.state().skipped_in_a_row);
   EXPECT_LT(trainer.state().learning_rate_factor, 1e-20);
