@@ -7,35 +7,35 @@
 
 #include "base/files.h"
 
-// Whether this machine can do the work: what was looked at, what was found, what mends it.
+// Checks of this machine: each has a name, a finding and a fix.
 namespace residual::doctor {
 
 enum class Status {
   ok,
-  note,     // works, but slower or with less than there could be
-  problem,  // something that users need does not work
+  note,     // works, but slower or with less than is possible
+  problem,  // a necessary part does not work
 };
 
 struct Check {
   std::string name;
   Status status = Status::ok;
   std::string found;
-  std::string fix;                        // a command, or what to do; empty if all is well
+  std::string fix;                        // a command or advice; empty if there is no problem
   std::map<std::string, double> figures;  // the numbers in `found`, for programs
 };
 
-// CPU, cores, memory, directories, locale, programs that `residual fetch` runs.
+// Checks CPU, cores, memory, directories, locale and the programs that `residual fetch` runs.
 std::vector<Check> check_machine();
 
-// Products against plain loops, a model made up on the spot with one thread and with all, and how
-// fast memory and products are. Takes a few seconds.
+// Compares matrix products with plain loops, compares a random model's translations with one and
+// with all threads, and measures the speed of memory and products. Takes a few seconds.
 std::vector<Check> self_test();
 
-// Whether `residual`, the program at that path, finds residual-train and whether both are of one
-// version; with `run`, also a few updates of training.
+// Checks that `residual`, the program at that path, finds residual-train and that both have the
+// same version; with `run`, also trains for a few updates.
 std::vector<Check> check_training(const fs::path& residual, bool run);
 
-// A check that could not be carried out is a problem with the reason.
+// Runs a check; an exception becomes a problem with its message as the finding.
 Check guarded(const std::string& name, const std::string& fix, const std::function<Check()>& body);
 
 }  // namespace residual::doctor

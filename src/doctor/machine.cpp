@@ -49,7 +49,7 @@ Check check_cores() {
     check.status = Status::note;
     check.fix =
         "CPU affinity (taskset -p $$) or the control group (/sys/fs/cgroup/cpu.max) "
-        "leaves it fewer; --threads never needs more";
+        "limits the cores; more --threads than usable cores do not help";
   }
   return check;
 }
@@ -69,7 +69,8 @@ Check check_memory() {
     check.status = Status::note;
     check.fix =
         "training needs about 2 GB for the recipes' base size: close other programs, or "
-        "raise the limit (ulimit -v, memory.max); `residual train RECIPE --check` tells";
+        "raise the limit (ulimit -v, memory.max); `residual train RECIPE --check` estimates the "
+        "need";
   }
   return check;
 }
@@ -103,7 +104,7 @@ Check check_locale() {
   Check check{.name = "locale", .found = encoding + "; files are read and written as UTF-8"};
   if (encoding != "UTF-8") {
     check.status = Status::note;
-    check.fix = "a terminal that is not UTF-8 shows other letters: export LC_ALL=C.UTF-8";
+    check.fix = "a terminal that is not UTF-8 shows wrong letters: export LC_ALL=C.UTF-8";
   }
   return check;
 }

@@ -22,7 +22,7 @@ using kernels::PackedMatrix;
 using kernels::Precision;
 
 constexpr const char* kReport =
-    "this machine computes wrongly: test its memory (memtester), then rebuild with -march left out";
+    "this machine computes wrong results: test its memory (memtester), then rebuild without -march";
 
 std::vector<float> random_numbers(size_t count, uint64_t stream) {
   std::vector<float> numbers(count);
@@ -31,8 +31,8 @@ std::vector<float> random_numbers(size_t count, uint64_t stream) {
   return numbers;
 }
 
-// The largest difference from plain loops in double precision, relative to the largest element.
-// Sizes divide by no vector's width.
+// The largest difference from plain loops in double precision, relative to the largest element. No
+// size is a multiple of a vector's width, so that the kernels' remainders are tested too.
 double product_error(Precision precision) {
   constexpr int64_t kRows = 37, kIn = 203, kOut = 131;
   const auto x = random_numbers(kRows * kIn, 1), w = random_numbers(kOut * kIn, 2);
@@ -51,8 +51,8 @@ double product_error(Precision precision) {
   return difference / largest;
 }
 
-// int8 rounds both sides to 1/127 of their largest element: for normal numbers that stays below
-// 3 % of the largest product.
+// int8 rounds both operands to 1/127 of their largest element. For normally distributed numbers,
+// the error stays below 3 % of the largest product.
 Check check_product(const std::string& name, Precision precision, double tolerance) {
   return guarded(name, kReport, [&] {
     const double error = product_error(precision);
@@ -67,7 +67,7 @@ text::Vocabulary letters() {
   return builder.finish();
 }
 
-// A model that has learnt nothing, of the kind that `residual train` makes.
+// An untrained model with random weights, as `residual train` would write it.
 std::shared_ptr<const decode::Weights> made_up_model(int64_t symbols, Precision precision) {
   model::Config config;
   config.encoder_layers = config.decoder_layers = 2;
@@ -127,7 +127,7 @@ Check check_translation() {
   });
 }
 
-// How often `body` runs per second on all threads, over about a quarter of a second.
+// Measures how often `body` runs per second on all threads, for about a quarter of a second.
 double rate(const std::function<void()>& body) {
   const int threads = thread_count();
   const auto run = [&](int64_t times) {
@@ -156,7 +156,7 @@ double product_speed(Precision precision) {
   return products * static_cast<double>(2 * kRows * kWidth * kWidth) / 1e9;
 }
 
-// Reading and writing, in GB/s: a copy of more than caches hold.
+// Measures reading plus writing in GB/s, by a copy that exceeds the caches.
 double memory_speed() {
   constexpr size_t kFloats = 16 << 20;
   const std::vector<float> from(kFloats, 1);

@@ -17,7 +17,7 @@ constexpr const char* kInstall =
     "only training needs it: apt install residual-train, or build with -DRESIDUAL_TRAIN=ON after "
     "apt install libtorch-dev libdnnl-dev";
 
-// A directory that goes with the object.
+// A temporary directory, removed with the object.
 class Scratch {
  public:
   Scratch() {
@@ -40,7 +40,7 @@ class Scratch {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The line of `text` that starts with `key`, without it.
+// Returns the rest of the line of `text` that starts with `key`.
 std::string value_of(const std::string& text, const std::string& key) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -74,7 +74,7 @@ Check check_program(const fs::path& program) {
   });
 }
 
-// Lines of letters and the same backwards: enough for a model of a few thousand parameters.
+// Writes lines of letters and their reversals, enough for a model of a few thousand parameters.
 void write_pairs(const std::string& stem) {
   std::ofstream source(stem + ".ab"), target(stem + ".ba");
   for (int i = 0; i < 64; ++i) {
@@ -105,7 +105,7 @@ Check check_updates(const fs::path& residual) {
     run_step({self, "-q", "train", scratch / "tiny.toml", "--data", scratch / "prepared", "-o",
               scratch / "run"});
     run_step({self, "-q", "verify", scratch / "run"});
-    return Check{.name = "updates", .found = "a tiny model was trained, and its files are whole"};
+    return Check{.name = "updates", .found = "a tiny model was trained, and its files are intact"};
   });
 }
 

@@ -17,7 +17,7 @@
 namespace residual::kernels {
 namespace {
 
-constexpr int kPad = 16;  // positions of transposed keys and of score rows: any target's vector
+constexpr int kPad = 16;  // positions of keys and scores are padded to the widest vector
 constexpr int kMostRows = 6;
 
 int padded(int positions) { return (positions + kPad - 1) / kPad * kPad; }
@@ -30,7 +30,7 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
-// Turns `count` scores into exp(scale (s - max)), zero up to the padding; returns 1 / their sum.
+// Turns `count` scores into exp(scale (s - max)) and zeros the padding. Returns 1 / their sum.
 float exponentiate(float* scores, int count, float scale) {
   const int end = padded(count);
   std::fill(scores + count, scores + end, -std::numeric_limits<float>::infinity());
@@ -95,7 +95,7 @@ HWY_INLINE void weigh(D d, const float* weights, int64_t weight_stride, const fl
   }
 }
 
-// weigh() over all of a head: value(j) is row j at the head's first element.
+// Applies weigh() to a whole head: value(j) is row j at the head's first element.
 template <int kRows, class Value>
 HWY_INLINE void weigh_head(const float* weights, int64_t weight_stride, const float* factor,
                            int count, int head_width, float* out, int64_t out_stride,
@@ -141,7 +141,7 @@ void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
                     [&](int i) { return values + int64_t{i} * a.heads.width; });
 }
 
-// The sums of four vectors' lanes, as four floats.
+// Returns the lane sums of four vectors as four floats.
 HWY_INLINE void store_sums(Floats a, Floats b, Floats c, Floats d, float* sums) {
   const hn::RepartitionToWide<decltype(kFloats)> pairs;
   const auto ab = hn::Add(hn::InterleaveLower(kFloats, a, b), hn::InterleaveUpper(kFloats, a, b));
@@ -149,7 +149,7 @@ HWY_INLINE void store_sums(Floats a, Floats b, Floats c, Floats d, float* sums) 
   const auto ab2 = hn::BitCast(pairs, ab), cd2 = hn::BitCast(pairs, cd);
   const Floats abcd = hn::Add(hn::BitCast(kFloats, hn::InterleaveLower(pairs, ab2, cd2)),
                               hn::BitCast(kFloats, hn::InterleaveUpper(pairs, ab2, cd2)));
-  // Each block of four lanes now holds a part of all four sums.
+  // Each block of four lanes holds a partial sum of all four vectors here.
   HWY_ALIGN float parts[kLanes];
   hn::Store(abcd, kFloats, parts);
   const hn::CappedTag<float, 4> block;
@@ -216,7 +216,8 @@ HWY_AFTER_NAMESPACE();
 namespace residual::kernels {
 namespace {
 
-// Cache-line aligned memory of this thread for `count` floats; grows to the largest asked for.
+// Returns cache-line aligned memory of this thread for `count` floats; it grows to the largest
+// request.
 float* scratch(int count) {
   thread_local std::vector<float> memory;
   constexpr size_t kAlignment = 16;  // floats

@@ -1,6 +1,6 @@
-// The choice of the instruction set: what Highway's headers declare and its library defines. The
-// library is not linked because Debian's also measures the clock whenever a program loads it, which
-// took 4 of the 10 ms that `residual --version` ran.
+// The choice of the instruction set, which Highway's headers declare and its library defines. The
+// library is not linked because Debian's build measures the clock whenever a program loads it,
+// which takes 4 of the 10 ms of `residual --version`.
 #include "kernels/targets.h"
 //
 #include <hwy/targets.h>
@@ -14,7 +14,7 @@ namespace {
 
 int64_t set_for_test = 0;
 
-// Sets that stand on those before them, so that the first one missing ends the list.
+// Each instruction set includes those before it, so the first missing one ends the list.
 int64_t detected() {
   int64_t targets = HWY_STATIC_TARGET | HWY_EMU128;
 #if HWY_ARCH_X86

@@ -14,7 +14,7 @@
 namespace residual::kernels {
 namespace {
 
-// int32 sums of |128 * 127| per input stay exact.
+// The limit up to which int32 sums of at most |128 * 127| per input cannot overflow.
 constexpr int kMostInt8Inputs = (1 << 30) / (128 * 127);
 
 int element_bytes(Precision precision) {
@@ -32,7 +32,7 @@ int element_bytes(Precision precision) {
 
 int group_of(Precision precision) { return precision == Precision::int8 ? int8_group() : 1; }
 
-// Groups of inputs that a row consists of.
+// The number of input groups of a row.
 int64_t depth_of(int in, Precision precision) {
   return (in + group_of(precision) - 1) / group_of(precision);
 }
@@ -52,9 +52,9 @@ size_t PackedMatrix::bytes(int out, int in, Precision precision) {
 
 PackedMatrix::PackedMatrix(const float* bias, int out, int in, Precision precision)
     : out_(out), in_(in), precision_(precision) {
-  require(out > 0 && in > 0, "a weight matrix needs outputs and inputs, not [{}, {}]", out, in);
+  require(out > 0 && in > 0, "a weight matrix needs outputs and inputs, got [{}, {}]", out, in);
   require(precision != Precision::int8 || in <= kMostInt8Inputs,
-          "int8 products take at most {} inputs, not {}", kMostInt8Inputs, in);
+          "int8 products take at most {} inputs, got {}", kMostInt8Inputs, in);
   const int64_t columns = int64_t{panels()} * kPanel;
   bias_.resize(columns);
   if (bias != nullptr) std::copy_n(bias, out, bias_.begin());
@@ -104,8 +104,8 @@ std::span<const std::byte> PackedMatrix::weights() const {
   return {weights_.get(), static_cast<size_t>(int64_t{out_} * in_ * element_bytes(precision_))};
 }
 
-// make_row(o, room) gives the bytes of row o, which it may put into `room`: that is zero beyond
-// what it writes.
+// make_row(o, room) returns the bytes of row o. It may write them into `room`, whose remaining
+// bytes are zero.
 template <class MakeRow>
 void PackedMatrix::pack(Memory memory, const MakeRow& make_row) {
   if (memory == nullptr) memory = aligned_memory(bytes(out_, in_, precision_));
@@ -148,10 +148,10 @@ PackedMatrix::PackedMatrix(const float* weight, const float* bias, int out, int 
       break;
     case Precision::int16:
       pack(std::move(memory), [&](int o, std::byte* room) {
-        constexpr int kAhead = 4;  // rows are gone through faster than the CPU fetches them
+        constexpr int kAhead = 4;  // rows are consumed faster than the CPU prefetches them
         for (int j = 0; j < in; j += kMostLanes) __builtin_prefetch(row(o + kAhead) + j, 0, 2);
         const float most = round_to_int16(row(o), in, reinterpret_cast<int16_t*>(room));
-        // What cannot be rounded makes every product no number.
+        // A row that cannot be rounded makes every product NaN.
         scales_[o] = std::isfinite(most) ? most / INT16_MAX : std::nanf("");
         return room;
       });
@@ -275,14 +275,14 @@ void PackedMatrix::multiply(const Product& product) const {
 void PackedMatrix::multiply_some(const float* x, std::span<const int32_t> columns, float* y,
                                  const CopyRow* copy) const {
   require(fits_unpacked(out_, in_), "weights [{}, {}] must be multiplied whole", out_, in_);
-  // Grow to the thread's largest call.
+  // These buffers grow to the thread's largest call.
   thread_local std::vector<float> rows, biases, some;
   const auto count = static_cast<int64_t>(columns.size());
   const int64_t room = std::max<int64_t>(count, kMostLanes);
   if (static_cast<int64_t>(rows.size()) < room * in_) rows.resize(room * in_);
   if (static_cast<int64_t>(biases.size()) < room) biases.resize(room);
   if (static_cast<int64_t>(some.size()) < room) some.resize(room);
-  if (!is_packed_ && copy == nullptr) {  // all rows begin to come at once
+  if (!is_packed_ && copy == nullptr) {  // start to fetch all rows at once
     constexpr int64_t kBegin = int64_t{8} * kMostLanes;
     const auto* const weights = reinterpret_cast<const float*>(weights_.get());
     for (const int32_t o : columns) {
@@ -333,7 +333,7 @@ void widen(const uint16_t* halves, int64_t count, float* numbers) {
 void quantize(const float* source, int out, int in, int8_t* weight, float* scales) {
   for (int64_t o = 0; o < out; ++o, source += in, weight += in) {
     const float most = round_to_int8(source, in, weight);
-    require(std::isfinite(most), "row {} of a weight matrix has {}: it cannot be quantised", o,
+    require(std::isfinite(most), "row {} of a weight matrix contains {} and cannot be quantised", o,
             most);
     scales[o] = most / 127;
   }

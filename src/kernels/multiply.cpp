@@ -26,28 +26,28 @@ HWY_INLINE Floats load(const int16_t* w) {
       kFloats, hn::PromoteTo(wholes, hn::Load(hn::Rebind<int16_t, decltype(kFloats)>(), w)));
 }
 
-// Steps between two lines of y being fetched. All at once they would hold up the weights, which
-// come through the same few buffers, for as long as memory takes.
+// The number of steps between prefetches of two lines of y. Fetching all lines at once would delay
+// the weights by a memory latency, because both use the same few line fill buffers.
 constexpr int64_t kYInterval = 8;
 
-// The inputs that are not zero in all rows, in their order.
+// The inputs that are nonzero in at least one row, in order.
 class Inputs {
  public:
-  // How far ahead of its use an input's weights are fetched: with gaps, a CPU does not by itself.
+  // The prefetch distance of an input's weights. The CPU's prefetcher does not follow gaps.
   static constexpr int64_t kAhead = kFetchDistance / (kTileWidth * int64_t{sizeof(float)});
 
-  // Lists them in `list`, which grows to the largest `in`.
+  // Writes the inputs to `list`, which grows to the largest `in`.
   Inputs(const Product& p, int64_t in, std::vector<int32_t>& list) {
     const hn::RebindToSigned<decltype(kFloats)> wholes;
     if (list.size() < static_cast<size_t>(in + kAhead + kLanes)) list.resize(in + kAhead + kLanes);
     int32_t* const out = list.data();
     const int64_t whole = in - in % kLanes;
     for (int64_t k = 0; k < whole; k += kLanes) {
-      Floats bits = hn::Zero(kFloats);  // of all rows, but for the signs
+      Floats bits = hn::Zero(kFloats);  // of all rows, without the signs
       for (int64_t r = 0; r < p.rows; ++r) {
         bits = hn::Or(bits, hn::Abs(hn::LoadU(kFloats, p.x + r * p.x_stride + k)));
       }
-      const auto any = hn::Ne(hn::BitCast(wholes, bits), hn::Zero(wholes));  // NaN too
+      const auto any = hn::Ne(hn::BitCast(wholes, bits), hn::Zero(wholes));  // includes NaN
       const auto places = hn::Iota(wholes, static_cast<int32_t>(k));
       count_ += static_cast<int64_t>(hn::CompressStore(places, any, wholes, out + count_));
     }
@@ -56,7 +56,7 @@ class Inputs {
       for (int64_t r = 0; r < p.rows; ++r) any |= !(p.x[r * p.x_stride + k] == 0);
       if (any) out[count_++] = static_cast<int32_t>(k);
     }
-    // After the last come the next panel's first.
+    // The first inputs of the next panel follow the last one, for the prefetches.
     for (int64_t i = 0; i < kAhead; ++i) {
       out[count_ + i] = static_cast<int32_t>(in) + (i < count_ ? out[i] : 0);
     }
@@ -70,8 +70,8 @@ class Inputs {
   int64_t count_ = 0;
 };
 
-// Rows [row, row + kRows) by columns [column, column + kTileWidth) of y, of which `w` are the
-// weights. `inputs`: of these alone.
+// Computes rows [row, row + kRows) by columns [column, column + kTileWidth) of y, whose weights are
+// `w`. `inputs`, if not null, restricts the sums to these inputs.
 template <int kRows, bool kIsScaled, class Weight>
 HWY_NOINLINE void float_tile(const Panels& m, const Product& p, const Weight* w, int64_t row,
                              int64_t column, const Ahead& ahead, const Inputs* inputs) {
@@ -127,7 +127,7 @@ const Weight* panel_of(const Panels& m, int64_t column) {
   return static_cast<const Weight*>(m.weights) + column / kPanel * m.in * kPanel;
 }
 
-// With many rows: each panel becomes float32 once, and not in each of its tiles.
+// For many rows: converts each panel to float32 once, instead of in each of its tiles.
 template <bool kIsScaled, class Weight>
 void multiply_widened(const Panels& m, const Product& p) {
   constexpr int64_t kAlignment = kCacheLine / sizeof(float);
@@ -151,7 +151,8 @@ template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
   constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
   if constexpr (!std::is_same_v<Weight, float>) {
-    // A wide panel has to fit the second-level cache beside rows of x and the next narrow one.
+    // A widened panel must fit into the second-level cache beside rows of x and the next narrow
+    // panel.
     constexpr int64_t kManyRows = int64_t{4} * kTileRows, kMostBytes = 256 << 10;
     const int64_t bytes = int64_t{m.in} * kPanel * int64_t{sizeof(float)};
     if (p.rows >= kManyRows && bytes <= kMostBytes) {
@@ -165,8 +166,8 @@ void multiply_float(const Panels& m, const Product& p) {
           float_tile<decltype(rows)::value, kIsScaled>(m, p, w, row, column, ahead, inputs);
         });
   };
-  // With more rows, weights come from the cache, and few inputs are zero in all of them. With few
-  // gaps, memory gives all weights in a row sooner than those that are wanted.
+  // With more rows, weights come from the cache, and few inputs are zero in all rows. With few
+  // gaps, reading all weights sequentially is faster than reading only the needed ones.
   constexpr int64_t kFewRows = 6;
   if (!p.is_sparse || p.rows > kFewRows) return multiply(nullptr);
   thread_local std::vector<int32_t> list;

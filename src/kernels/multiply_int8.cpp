@@ -14,10 +14,10 @@
 
 #include "kernels/tiles.h"
 
-// Rows of x are quantised into 32-bit words of kGroup elements, weights lie in groups of as many,
-// and a dot product instruction adds a word's products to an int32. Four unsigned by signed bytes
-// where the CPU has VNNI: a word holds x + 128, and sums start at -128 times the sum of the
-// weights. Elsewhere two signed 16-bit numbers. No step of either can overflow.
+// Rows of x are quantised into 32-bit words of kGroup elements, weights lie in groups of the same
+// size, and a dot product instruction adds a word's products to an int32. With VNNI, a group is
+// four unsigned by signed bytes: a word holds x + 128, and sums start at -128 times the sum of the
+// weights. Without VNNI, a group is two signed 16-bit numbers. No step of either can overflow.
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
@@ -34,8 +34,8 @@ HWY_INLINE Ints load_weights(const int8_t* w) {
   return hn::BitCast(kInts, hn::Load(hn::ScalableTag<int8_t>(), w));
 }
 
-// As assembly, because this version of Highway has no such operation and its target attributes do
-// not enable the intrinsic.
+// This is assembly because Highway 1.0.3 has no such operation and its target attributes do not
+// enable the intrinsic.
 HWY_INLINE Ints dot(Ints x, Ints w, Ints sum) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(w.raw));
   return sum;
@@ -74,7 +74,8 @@ HWY_INLINE void store_low_bits(Uints x, int16_t* q) {
 }
 #endif
 
-// The largest |x_i| by its bits, which order like the numbers: infinity and NaN are the largest.
+// Finds the largest |x_i| by comparing bits, which order like the numbers, with infinity and NaN
+// above all others.
 float largest(const float* x, int count) {
   const Ints magnitude = hn::Set(kInts, 0x7FFFFFFF);
   const auto bits = [&](int i) HWY_ATTR {
@@ -94,7 +95,8 @@ float largest(const float* x, int count) {
 // Quantises a row; returns its scale, NaN if x is not finite.
 float quantize_row(const float* x, int count, Element* q) {
   const float most = largest(x, count);
-  // Below, 127 / most would overflow; such a row is zero to any float32 sum it enters.
+  // Below this limit, 127 / most would overflow; such a row counts as zero, because its products
+  // are negligible in any float32 sum.
   constexpr float kSmallest = 1e-30F;
   const bool usable = most > kSmallest && std::isfinite(most);
   if (!usable) {
@@ -102,7 +104,7 @@ float quantize_row(const float* x, int count, Element* q) {
     return std::isfinite(most) ? 0 : std::numeric_limits<float>::quiet_NaN();
   }
   const float inverse = 127 / most;
-  // Adding kRound rounds to a whole number and leaves it, with the offset, in the low bits.
+  // Adding kRound rounds to an integer and leaves it, with the offset, in the low bits.
   constexpr float kRound = 0x1.8p23F + kOffset;
   int i = 0;
   for (; i + kLanes <= count; i += kLanes) {
@@ -116,7 +118,7 @@ float quantize_row(const float* x, int count, Element* q) {
 }
 
 constexpr int64_t kWord = sizeof(int32_t);
-// Where a dot product takes two instructions it needs a register more.
+// A dot product of two instructions needs one more register.
 constexpr int kInt8Rows = kTileRows == 3 ? 2 : kTileRows;
 
 // The quantised rows of a product.
@@ -126,8 +128,8 @@ struct Quantized {
   int64_t depth;  // words of a row
 };
 
-// A vector of sums as columns from `column` on of y, before the epilogue. Two roundings, not a
-// fused one, so that CPUs without fused operations agree.
+// Scales a vector of sums into columns of y from `column` on, before the epilogue. It rounds twice
+// instead of using a fused operation, so that CPUs without fused operations give the same bits.
 HWY_INLINE Floats scaled(Ints sum, const Panels& m, int64_t column, float x_scale) {
   const Floats scale = hn::LoadU(kFloats, m.scales + column);
   const Floats bias = hn::LoadU(kFloats, m.bias + column);
@@ -169,12 +171,12 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
 }
 
 #if HWY_TARGET == HWY_AVX3_DL
-// Rows of x at a time: their sums and a square of weights fill the registers.
+// Rows of x per tile: their sums and a square of weights fill the registers.
 constexpr int kMostRows = 8;
 
-// Of weights that are not in panels: rows [row, row + kRows) by columns [column, column + kLanes)
-// of y, of which those before `first` are not stored. Squares of 16 rows by 16 words are transposed
-// in registers; the next rows, which `others_follow`, are fetched meanwhile.
+// Computes rows [row, row + kRows) by columns [column, column + kLanes) of y from unpacked weights;
+// columns before `first` are not stored. Squares of 16 rows by 16 words are transposed in
+// registers. If `others_follow`, the next rows of weights are prefetched meanwhile.
 template <int kRows>
 HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
                                  int64_t column, int64_t first, bool others_follow) {
@@ -244,7 +246,7 @@ void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
       });
 #else
   static_cast<void>(m), static_cast<void>(p), static_cast<void>(scratch);
-  std::abort();  // such weights do not fit: see fits_unpacked()
+  std::abort();  // unreachable: fits_unpacked() excludes such weights
 #endif
 }
 

@@ -13,17 +13,17 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
-// How far ahead of its use a row's weights are fetched, in elements: 16 lines. The CPU does not do
-// so by itself where many rows are read side by side.
+// The prefetch distance within a row of weights, in elements: 16 lines. The CPU's prefetcher does
+// not follow many rows that are read in parallel.
 constexpr int64_t kDistance = 256;
 
-// Rows of x at a time: their sums and a square of weights fill the registers.
+// Rows of x per tile: their sums and a square of weights fill the registers.
 constexpr int kMostRows = kLanes == 16 ? 13 : 6;
 
-// Rows [row, row + kRows) by columns [column, column + kLanes) of y; those before `first` are
-// computed, but not stored. As many inputs at a time, a square of weights is transposed in
-// registers: whole lines, because rows at a distance of 4 KB push each other out of the cache.
-// `others_follow`: the next rows of weights are used next.
+// Computes rows [row, row + kRows) by columns [column, column + kLanes) of y; columns before
+// `first` are not stored. A square of kLanes inputs by kLanes columns of weights is transposed in
+// registers. It covers whole cache lines, because rows at a distance of 4 KB evict each other.
+// `others_follow`: the product continues with the next rows of weights.
 template <int kRows>
 HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, int64_t column,
                                int64_t first, bool others_follow) {
@@ -35,7 +35,7 @@ HWY_INLINE void row_major_tile(const Panels& m, const Product& p, int64_t row, i
   for (int64_t k = 0; k < in; k += kLanes) {
     Floats squares[4][kLanes / 4];
     for (int i = 0; i < 4; ++i) load_blocks(kFloats, w + i * in + k, in, squares[i]);
-    // Of each row, each line once.
+    // Prefetches each line of each row once.
     const bool is_within = k + kDistance < in;
     const float* ahead = w + k + kDistance + (is_within ? 0 : (kLanes - 1) * in);
     ahead += k % kMostLanes / 4 * (kLanes / 4) * in;

@@ -35,7 +35,7 @@ namespace {
 
 const hn::Full128<uint32_t> kFourWords;
 
-// Four words of four rows. Fetches the next line.
+// Transposes four words of four rows and prefetches the next line.
 HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, const std::byte*& ahead,
                                 uint32_t* to) {
   __builtin_prefetch(ahead, 0, 2);
@@ -49,7 +49,7 @@ HWY_INLINE void transpose_block(const std::byte* const* rows, int64_t j, const s
 
 }  // namespace
 
-// A few cache lines of each row at a time: both sides stay in the first-level cache.
+// Works on a few cache lines of each row, so that source and target stay in the first-level cache.
 void transpose_words(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
                      uint32_t* to) {
   constexpr int64_t kWords = 64;
@@ -65,7 +65,8 @@ void transpose_words(const std::byte* const* rows, int64_t depth, const std::byt
   for (int64_t j = whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
 }
 
-// Pairs of halves are transposed as words, some columns at a time, and then taken apart.
+// Transposes pairs of 16-bit elements as words, a few columns in each step, and then separates
+// them.
 void transpose_halves(const std::byte* const* rows, int64_t depth, const std::byte* ahead,
                       uint16_t* to) {
   constexpr int64_t kPairs = 32;
@@ -93,7 +94,8 @@ void transpose_halves(const std::byte* const* rows, int64_t depth, const std::by
   for (int64_t j = 2 * whole; j < depth; ++j) transpose_column(rows, j, to + j * kPanel);
 }
 
-// max |x_i|, by its bits: ordered like the numbers, with infinity and NaN above them.
+// Finds max |x_i| by comparing bits, which order like the numbers, with infinity and NaN above
+// them.
 HWY_INLINE float largest(const float* x, int64_t count) {
   int32_t bits = 0;
   for (int64_t i = 0; i < count; ++i)
@@ -105,7 +107,7 @@ float round_to_half_on_target(const float* x, int64_t count, uint16_t* halves) {
   for (int64_t i = 0; i < count; ++i) {
     const auto all = std::bit_cast<uint32_t>(x[i]);
     const uint32_t bits = all & 0x7FFFFFFF;
-    // Below 2^-14, subnormal: the last bit of |x| + 0.5 is worth 2^-24.
+    // A half below 2^-14 is subnormal: adding 0.5 rounds |x| to a multiple of 2^-24.
     const uint32_t small = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + 0.5F) - 0x3F000000;
     const uint32_t normal = (bits + 0xFFF + (bits >> 13 & 1) - (112U << 23)) >> 13;
     halves[i] = static_cast<uint16_t>((all >> 16 & 0x8000) | (bits < 0x38800000 ? small : normal));

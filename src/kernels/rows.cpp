@@ -97,7 +97,7 @@ void scale(float c, const float* x, int64_t count, float* y) {
                   HWY_ATTR { hn::StoreU(hn::Mul(hn::Set(d, c), hn::LoadU(d, x + i)), d, y + i); });
 }
 
-// With e = e^-|x| nothing overflows: x / (1 + e), times e where x is negative.
+// With e = e^-|x|, swish is x / (1 + e), times e where x is negative; no term overflows.
 void swish(const float* x, int64_t count, float* y) {
   over(count, [&](auto d, int64_t i) HWY_ATTR {
     const auto v = hn::LoadU(d, x + i);

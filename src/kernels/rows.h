@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// The element-wise and row-wise work between matrix products. Matrices are row-major
-// [rows, width] without gaps, of any width. An output may be one of the inputs, but must not
-// overlap one otherwise.
+// The element-wise and row-wise functions between matrix products. Matrices are row-major
+// [rows, width] without gaps, of any width. An output may be the same buffer as an input, but must
+// not overlap one partially.
 namespace residual::kernels {
 
 // LN(x)_j = (x_j - mean(x)) / sqrt(var(x) + epsilon) * weight_j + bias_j, the variance over
@@ -24,7 +24,7 @@ void add_layer_norm(const Norm& norm, const float* x, const float* f, int64_t ro
 void add_both(const Norm& norm, const float* x, const float* d, const float* f, float eta,
               int64_t rows, int64_t width, float* y, float* d_out);
 
-// Over `count` elements:
+// Functions over `count` elements:
 void add(const float* x, const float* f, int64_t count, float* y);                  // x + f
 void add_scaled(const float* x, float c, const float* f, int64_t count, float* y);  // x + c f
 void scale(float c, const float* x, int64_t count, float* y);                       // c x

@@ -18,17 +18,17 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr hn::ScalableTag<float> kFloats;
 constexpr hn::ScalableTag<int32_t> kInts;
-constexpr hn::CappedTag<float, 1> kOneFloat;  // the last elements of a row go one by one
+constexpr hn::CappedTag<float, 1> kOneFloat;  // for the last elements of a row, one by one
 using Floats = hn::Vec<decltype(kFloats)>;
 using Ints = hn::Vec<decltype(kInts)>;
 constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(kFloats));
 
-// e^x for x <= 0 within 1 ulp; 0 where the result would be below 2^-126, NaN for NaN.
+// Returns e^x for x <= 0 within 1 ulp; 0 where the result would be below 2^-126, NaN for NaN.
 // e^x = 2^n e^r with n = round(x / ln 2), |r| <= ln(2) / 2. The polynomial for (e^r - 1 - r) / r^2
 // is the minimax fit of relative error 3e-9 (Lawson's iteration).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_nonpositive(D d, V x) {
-  const V magic = hn::Set(d, 0x1.8p23F + 127);  // adding it rounds, and leaves n + 127 in the bits
+  const V magic = hn::Set(d, 0x1.8p23F + 127);  // adding it rounds and leaves n + 127 in the bits
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504F), magic);
   const V n = hn::Sub(shifted, magic);
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125F), x);  // ln 2 in two parts
@@ -43,10 +43,10 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33654F)), hn::Mul(p, power));  // -126 ln 2
 }
 
-// The sum of the lanes, in an order that depends on the instruction set alone.
+// Sums the lanes, in an order that depends only on the instruction set.
 HWY_INLINE float total(Floats v) { return hn::GetLane(hn::SumOfLanes(kFloats, v)); }
 
-// body(tag, j) for vectors of elements from 0 to count, then for single ones.
+// Calls body(tag, j) for whole vectors of the elements [0, count), then for single elements.
 template <class Body>
 HWY_INLINE void over(int64_t count, const Body& body) {
   int64_t j = 0;
@@ -54,7 +54,7 @@ HWY_INLINE void over(int64_t count, const Body& body) {
   for (; j < count; ++j) body(kOneFloat, j);
 }
 
-// The sum of body(tag, j) over the same elements.
+// Returns the sum of body(tag, j) over the same elements.
 template <class Body>
 HWY_INLINE float sum_over(int64_t count, const Body& body) {
   Floats sum = hn::Zero(kFloats);
@@ -65,7 +65,7 @@ HWY_INLINE float sum_over(int64_t count, const Body& body) {
   return total(sum) + rest;
 }
 
-// The transpose of four rows of four: store(column, number).
+// Transposes four rows of four and calls store(column, number) for each column.
 template <class D, class V = hn::Vec<D>, class Store>
 HWY_INLINE void transpose_four(D d, V a, V b, V c, V e, const Store& store) {
   const hn::Repartition<uint64_t, D> pairs;
@@ -80,7 +80,7 @@ HWY_INLINE void transpose_four(D d, V a, V b, V c, V e, const Store& store) {
   store(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_upper, ce_upper)), 3);
 }
 
-// Blocks of four elements: block j of rows 0, 4, 8 ... from `w` on goes to squares[j].
+// Loads blocks of four elements: block j of rows 0, 4, 8 ... from `w` on goes to squares[j].
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void load_blocks(D d, const hn::TFromD<D>* w, int64_t stride, V* squares) {
   constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;

@@ -1,10 +1,10 @@
-// How a product is cut into tiles, and how a tile of sums becomes a tile of y; shared by the float
-// and int8 products. Included inside each pass of hwy/foreach_target.h, so its guard toggles.
+// Cuts a product into tiles and turns a tile of sums into a tile of y; shared by the float and int8
+// products. Included inside each pass of hwy/foreach_target.h, so its guard toggles.
 //
 // The panel layout makes columns of y the lanes of a vector: a tile keeps a few rows by four
 // vectors of y in registers and walks the inputs once, each step one broadcast element of x per row
-// and one vector of weights per column vector. Which tile an element falls into changes nothing
-// about how it is summed.
+// and one vector of weights per column vector. The order in which an element is summed does not
+// depend on its tile.
 #if defined(RESIDUAL_KERNELS_TILES_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RESIDUAL_KERNELS_TILES_H
 #undef RESIDUAL_KERNELS_TILES_H
@@ -27,27 +27,27 @@ namespace residual::kernels::HWY_NAMESPACE {
 
 constexpr int kTileVectors = 4;
 constexpr int64_t kTileWidth = kTileVectors * kLanes;
-// Sums fill the registers: 24 of 32, or 12 of 16.
+// The sums use most registers: 24 of 32, or 12 of 16.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 6 : 3;
-// Rows of x that are finished before the next ones are begun take about this much: beside two
-// panels of weights they stay in the second-level cache.
+// The size of a block of rows of x, which passes all panels before the next block starts. Beside
+// two panels of weights, it stays in the second-level cache.
 constexpr int64_t kBlockBytes = 384 << 10;
 
-// From the weights that a product of few rows is at to those it fetches. With the work of some rows
-// in between, a CPU does not look as far ahead by itself. Into the second-level cache, which can
-// wait for more lines at a time than the first: fetched 4 KB ahead into that one, a Zen 4 read a
-// fifth less in the same time.
+// The prefetch distance of weights, in bytes, for a product of few rows. With the work of several
+// rows in between, the CPU's prefetcher does not reach as far. The target is the second-level
+// cache, which can wait for more lines at once than the first: with a prefetch 4 KB ahead into the
+// first level, a Zen 4 reads a fifth less in the same time.
 constexpr int64_t kFetchDistance = 8192;
 HWY_INLINE void fetch_to_second_level(const void* line) { __builtin_prefetch(line, 0, 2); }
 
-// The part of the next panel's weights that a tile fetches while it multiplies with this panel's.
-// Into the first-level cache, from where they fall into the second: of lines fetched into the
-// second alone, a Zen 4 had none when their turn came.
+// The part of the next panel's weights that a tile prefetches while it multiplies with the current
+// panel. The target is the first-level cache, which evicts lines into the second: on a Zen 4, lines
+// that were prefetched into the second level alone are gone when they are needed.
 struct Ahead {
   const std::byte* weights = nullptr;
   int64_t lines = 0;
-  int64_t interval = 1;   // steps from one line to the next: evenly over the tile
-  bool is_first = false;  // of few tiles, which wait for memory: it fetches its own weights
+  int64_t interval = 1;   // steps between two lines, spread evenly over the tile
+  bool is_first = false;  // one of few tiles, which wait for memory: prefetches its own weights
 };
 class Fetcher {
  public:
@@ -57,7 +57,7 @@ class Fetcher {
         interval_(ahead.interval),
         line_(ahead.weights) {}
 
-  // REQUIRES: called with each step of the tile in turn, which takes kBytes of weights from w on.
+  // REQUIRES: called for each step of the tile in order; a step reads kBytes of weights from w on.
   template <int64_t kBytes>
   HWY_INLINE void step(int64_t k, const void* w) {
     if (is_first_) {
@@ -76,12 +76,12 @@ class Fetcher {
   const std::byte* line_;
 };
 
-// What is below zero becomes zero; NaN stays.
+// Replaces negative values by zero and keeps NaN.
 HWY_INLINE Floats rectified(Floats x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(kFloats)), x);
 }
 
-// A tile of y. `columns` may be fewer than its vectors hold: the rest is padding of the weights.
+// A tile of y. `columns` may be fewer than its vectors hold; the rest is padding of the weights.
 template <int kRows>
 class Tile {
   static constexpr int64_t kRowLines = kTileWidth * sizeof(float) / kCacheLine;
@@ -95,12 +95,12 @@ class Tile {
         columns_(std::min(columns, kTileWidth)),
         epilogue_(p.epilogue) {}
 
-  // Begins to fetch line i of what will be written when the sums are done; i is below kLines.
+  // Prefetches line i of the tile, which is written when the sums are complete; i is below kLines.
   HWY_INLINE void fetch(int64_t i) const {
     hwy::Prefetch(y_ + i / kRowLines * stride_ + i % kRowLines * (kCacheLine / sizeof(float)));
   }
 
-  // value(r, v) gives vector v of row r.
+  // Stores the tile; value(r, v) returns vector v of row r.
   template <class Value>
   HWY_INLINE void store(const Value& value) const {
     if (columns_ == kTileWidth) return finish(y_, stride_, value);
@@ -122,7 +122,7 @@ class Tile {
     finish<Epilogue::relu>(y, stride, value, indices);
   }
 
-  // Unrolled by hand: a loop would make the compiler keep the sums in memory.
+  // This is unrolled by hand, because with a loop the compiler keeps the sums in memory.
   template <Epilogue kEpilogue, class Value, int... kIndex>
   static HWY_INLINE void finish(float* y, int64_t stride, const Value& value,
                                 std::integer_sequence<int, kIndex...>) {
@@ -144,8 +144,8 @@ class Tile {
   Epilogue epilogue_;
 };
 
-// Writes a vector whose lanes are columns from `column` on to their places in the row `y`, but for
-// those before `first`.
+// Writes a vector, whose lanes are columns from `column` on, to the row `y`, except columns before
+// `first`.
 HWY_INLINE void store_from(int64_t first, Floats x, int64_t column, float* y) {
   if (first == column) return hn::StoreU(x, kFloats, y + column);
   HWY_ALIGN float all[kLanes];
@@ -165,8 +165,8 @@ HWY_INLINE void call_tile(int64_t rows, int64_t row, const Call& tile) {
   tile(Rows<kRows>(), row);
 }
 
-// Calls tile(Rows<n>(), row), n <= kMostRows, for rows [begin, end) in turn, in tiles as equal as
-// can be: one of one or two rows would wait for its weights.
+// Calls tile(Rows<n>(), row), n <= kMostRows, for rows [begin, end) in order, in tiles of nearly
+// equal size, because a tile of one or two rows would wait for its weights.
 template <int kMostRows, class Call>
 HWY_INLINE void over_rows(int64_t begin, int64_t end, const Call& tile) {
   for (int64_t row = begin; row < end;) {
@@ -178,8 +178,8 @@ HWY_INLINE void over_rows(int64_t begin, int64_t end, const Call& tile) {
 }
 
 // Calls tile(Rows<n>(), row, column, first, others_follow), n <= kMostRows, for all tiles of a
-// product with unpacked weights: kLanes columns from `column` on, of which those before `first` are
-// another tile's. `others_follow`: the next rows of weights are used next.
+// product with unpacked weights: kLanes columns from `column` on, of which those before `first`
+// belong to another tile. `others_follow`: the product continues with the next rows of weights.
 template <int kMostRows, class Call>
 HWY_INLINE void over_unpacked_tiles(const Panels& m, const Product& p, const Call& tile) {
   const int64_t end = std::min<int64_t>(int64_t{kPanel} * p.last_panel, m.out);
@@ -191,8 +191,8 @@ HWY_INLINE void over_unpacked_tiles(const Panels& m, const Product& p, const Cal
   }
 }
 
-// Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product whose rows
-// of x and panels of weights have that many bytes, and whose tiles take that many steps.
+// Calls tile(Rows<n>(), row, column, ahead), n <= kMostRows, for all tiles of a product. The
+// arguments give the bytes of a row of x and of a panel of weights, and the steps of a tile.
 template <int kMostRows, class Call>
 HWY_INLINE void over_tiles(const Panels& m, const Product& p, int64_t x_bytes, int64_t panel_bytes,
                            int64_t steps, const Call& tile) {

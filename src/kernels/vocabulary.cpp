@@ -20,12 +20,12 @@
 namespace residual::kernels {
 namespace {
 
-// The best of a row. An equal value offered later comes later.
+// The best elements of a row in descending order. Equal values keep the order of their offers.
 class Best {
  public:
   explicit Best(RowSummary& row) : row_(row) {}
 
-  // Below or at this nothing enters any more, once all are there.
+  // Once k elements are found, a value at or below the threshold cannot enter.
   float threshold() const {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return row_.k == 0 ? kInfinity : full() ? row_.best[row_.k - 1].value : -kInfinity;
@@ -93,7 +93,7 @@ void offer_block(const float* x, int64_t first, int64_t count, Best& best) {
 
 }  // namespace
 
-// In blocks that stay in the first-level cache while they are looked at again.
+// Works in blocks that stay in the first-level cache for the second pass.
 void add_to_row(const float* x, int64_t count, RowSummary& row) {
   Best best(row);
   for (int64_t first = 0; first < count; first += RowSummary::kPart) {
@@ -120,7 +120,7 @@ void subtract(const float* x, float c, int64_t count, float* y) {
 void mix(float share, const float* x, int64_t count, float* y) {
   over(count, [&](auto d, int64_t i) HWY_ATTR {
     const auto a = hn::LoadU(d, y + i), b = hn::LoadU(d, x + i);
-    const auto most = hn::Max(a, b);  // the larger term is 1: nothing underflows
+    const auto most = hn::Max(a, b);  // the larger term is then 1, so the sum cannot underflow
     const auto other = hn::Mul(hn::Set(d, share), exp_nonpositive(d, hn::Sub(b, most)));
     const auto mean =
         hn::MulAdd(hn::Set(d, 1 - share), exp_nonpositive(d, hn::Sub(a, most)), other);

@@ -7,11 +7,11 @@
 #include "nn/parameters.h"
 #include "ops/norm.h"
 
-// The arithmetic of training for schemes/: autograd tensors.
+// The arithmetic of schemes/ for training, on autograd tensors.
 namespace residual::nn {
 
-// Rows [n, d] whose dropout may not have been applied yet: a block hands over what comes before
-// its dropout, and whatever takes it in next drops out in the same pass over memory.
+// Rows [n, d] whose dropout may still be pending: a block returns its output before dropout, and
+// the operator that consumes it applies the dropout in the same pass over memory.
 class Rows {
  public:
   Rows() = default;
@@ -47,7 +47,7 @@ class Arithmetic {
     }
   };
 
-  // Finds parameters among the model's, by what stands before a scheme's own names.
+  // Finds a scheme's parameters among the model's, by the prefix of their names.
   Arithmetic(const Parameters& parameters, std::string prefix)
       : parameters_(parameters), prefix_(std::move(prefix)) {}
 

@@ -22,7 +22,7 @@ std::vector<int64_t> widened(std::span<const int32_t> values) {
 
 ops::Segments segments(const Sentences& sentences) { return {widened(sentences.offsets)}; }
 
-// Places within the sentence, from 0.
+// Positions within the sentence, from 0.
 Tensor positions(const ops::Segments& segments, at::Device device) {
   std::vector<int64_t> places;
   for (int64_t s = 0; s < segments.count(); ++s) {
@@ -54,7 +54,7 @@ void set_target(Batch& batch, const Sentences& target, at::Device device) {
 }  // namespace
 
 Batch translation_batch(const Sentences& source, const Sentences& target, at::Device device) {
-  require(source.offsets.size() == target.offsets.size(), "{} sources and {} targets",
+  require(source.offsets.size() == target.offsets.size(), "{} sources but {} targets",
           source.offsets.size() - 1, target.offsets.size() - 1);
   Batch batch;
   set_source(batch, source, device);

@@ -15,7 +15,7 @@ struct Batch {
   ops::Segments sources;
   Tensor input, input_positions;  // the decoder's [target tokens]; empty for a masked model
   ops::Segments inputs;
-  Tensor target;    // what is to be predicted [predictions]
+  Tensor target;    // symbols to predict [predictions]
   Tensor selected;  // masked: the rows of the encoder that predict; otherwise undefined
 
   int64_t predictions() const { return target.defined() ? target.size(0) : 0; }

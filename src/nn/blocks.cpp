@@ -43,7 +43,8 @@ Tensor feed_forward(const BlockWeights& w, const Tensor& x, const ops::Dropout& 
   return ops::linear(inner, w.outer.weight, w.outer.bias);
 }
 
-// The block as a function that owns all it needs but x and memory.
+// The block as a function that owns everything it needs except x and memory, because the backward
+// pass may call it again.
 ops::RowsFunction function_of(const BlockWeights& weights, StackInput input,
                               const BlockDropout& dropout) {
   input.memory = Tensor();

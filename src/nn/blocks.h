@@ -10,15 +10,15 @@
 #include "ops/attention.h"
 #include "schemes/scheme.h"
 
-// The blocks f_1 ... f_N of a Transformer. They know nothing of residuals or norms.
+// The blocks f_1 ... f_N of a Transformer, without residual connections and norms.
 namespace residual::nn {
 
 struct Linear {
   Tensor weight, bias;
 };
 
-// Self-attention has qkv, cross-attention query and key_value, both output; feed-forward has inner
-// and outer.
+// The weights of a block. Self-attention has qkv and output; cross-attention has query, key_value
+// and output; feed-forward has inner and outer.
 struct BlockWeights {
   enum class Kind { self_attention, cross_attention, feed_forward };
 
@@ -26,7 +26,7 @@ struct BlockWeights {
   Linear qkv, query, key_value, output, inner, outer;
 };
 
-// Block k of a stack among the model's parameters.
+// Finds block k of a stack among the model's parameters.
 BlockWeights find_block(const Parameters& parameters, schemes::Side side, int k);
 
 // The dropout of each place in a stack, during one pass.
@@ -34,14 +34,14 @@ struct BlockDropout {
   ops::Dropout output, attention, activation;
 };
 
-// What the blocks of one stack work on during one pass.
+// The inputs that the blocks of one stack share during one pass.
 struct StackInput {
   ops::Segments rows;
-  ops::Visibility visibility = ops::Visibility::all;  // of self-attention
+  ops::Visibility visibility = ops::Visibility::all;  // visibility of self-attention
   Tensor memory;                                      // the encoder's output, for cross-attention
   ops::Segments memory_rows;
   int64_t heads = 1;
-  // Blocks keep nothing but their inputs for the backward pass, which computes them again.
+  // Blocks keep only their inputs for the backward pass, which computes them again.
   bool recompute = false;
 };
 

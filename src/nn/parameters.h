@@ -17,7 +17,7 @@ class Parameters {
   explicit Parameters(const model::Config& config, at::ScalarType dtype = at::kFloat,
                       at::Device device = at::kCPU);
 
-  // The same values, gradients of its own: for another worker.
+  // Returns a replica for another worker: shared values, separate gradients.
   Parameters replica() const;
 
   void initialise(uint64_t seed);
@@ -30,7 +30,7 @@ class Parameters {
   // Differentiable leaves; .grad() is a view of gradients().
   const Tensor& operator[](size_t i) const { return leaves_[i]; }
   const Tensor& at(const std::string& name) const;
-  // Where parameter i begins in the flat buffers.
+  // The offset of parameter i in the flat buffers.
   int64_t offset(size_t i) const { return offsets_[i]; }
 
  private:

@@ -22,7 +22,7 @@ Tensor position_table(const model::Config& config, const Tensor& like) {
   return table.to(like.options());
 }
 
-// Every place where dropout happens has a number, and so its own random bits in each pass.
+// Every place with dropout has a number, so that each place has different random bits in a pass.
 class Sites {
  public:
   Sites(const DropoutRates& rates, const Pass& pass, Side side)
@@ -78,7 +78,7 @@ struct Transformer::Stack {
   std::vector<BlockWeights> blocks;
 };
 
-// Ids to the stack's input x_1.
+// Embeds ids into the stack's input x_1.
 struct Transformer::Ids {
   const Tensor& ids;
   const Tensor& positions;

@@ -12,8 +12,8 @@
 
 namespace residual::nn {
 
-// Sees what enters and leaves each block, before the output's dropout; for probes and for finding
-// where a number went wrong.
+// Observes the input and output of each block, before the output's dropout. Probes and the search
+// for values that are not finite use it.
 class Watcher {
  public:
   virtual ~Watcher() = default;
@@ -28,26 +28,26 @@ struct DropoutRates {
   double activation = 0;  // inside feed-forward blocks, after ReLU
 };
 
-// What a forward pass depends on besides parameters and batch. Dropout is a function of all of it.
+// The inputs of a forward pass besides parameters and batch. Dropout is a function of them.
 struct Pass {
   bool training = false;
   uint64_t seed = 0;
   uint64_t update = 0;
-  uint64_t shard = 0;  // which part of the update's batch
-  // Spares memory: the backward pass computes every block again instead of keeping its activations.
+  uint64_t shard = 0;  // number of the part within the update's batch
+  // Saves memory: the backward pass computes every block again instead of keeping its activations.
   bool recompute = false;
   Watcher* watcher = nullptr;
 };
 
 struct Loss {
   Tensor sum;  // over the batch's predictions, to be differentiated
-  double nll;  // likewise, of the gold symbols' log probabilities; natural logarithm
+  double nll;  // sum of -log p of the gold symbols; natural logarithm
   int64_t predictions;
 };
 
 // The Transformer of fairseq 0.12: sinusoidal positions, biases everywhere, ReLU, dropout on
-// embeddings, attention probabilities, activations and blocks' outputs. Which streams connect the
-// blocks is the scheme's business.
+// embeddings, attention probabilities, activations and blocks' outputs. The scheme determines the
+// streams that connect the blocks.
 class Transformer {
  public:
   // `parameters` must outlive the model.
@@ -55,15 +55,15 @@ class Transformer {
   ~Transformer();
   Transformer(Transformer&&) noexcept;
 
-  // Rows from which symbols are predicted: [predictions, d].
+  // Returns the rows from which symbols are predicted: [predictions, d].
   Tensor forward(const Batch& batch, const Pass& pass) const;
   Tensor logits(const Batch& batch, const Pass& pass) const;
   Loss loss(const Batch& batch, const ops::LossSpec& spec, const Pass& pass) const;
 
-  // The encoder's output: [source tokens, d]. REQUIRES: there is an encoder.
+  // Returns the encoder's output: [source tokens, d]. REQUIRES: there is an encoder.
   Tensor encode(const Batch& batch, const Pass& pass) const;
 
-  // Lets the schemes set what depends on data (Admin) from one batch.
+  // Lets the schemes set their data-dependent parameters (Admin) from one batch.
   void calibrate(const Batch& batch, const Pass& pass);
 
  private:

@@ -13,8 +13,8 @@ namespace residual::ops {
 namespace reference {
 namespace {
 
-// For each place of [sentence, position] the row that stands there; places beyond a sentence's end
-// repeat row 0, and what is computed for them is never used.
+// Maps each place of [sentence, position] to its packed row. Padding places repeat row 0; their
+// results are never used.
 Tensor padded_rows(const Segments& segments, const at::Device& device) {
   const int64_t longest = segments.longest();
   Tensor index = at::zeros({segments.count(), longest}, at::kLong);
@@ -27,7 +27,7 @@ Tensor padded_rows(const Segments& segments, const at::Device& device) {
   return index.flatten().to(device);
 }
 
-// Where each packed row stands in [sentence * longest].
+// Maps each packed row to its place in [sentence * longest].
 Tensor packed_places(const Segments& segments, const at::Device& device) {
   const int64_t longest = segments.longest();
   Tensor index = at::empty({segments.rows()}, at::kLong);
@@ -94,7 +94,7 @@ Matrix<T> columns(const Tensor& t, int64_t first, int64_t width) {
   return {t.data_ptr<float>() + first, t.size(0), width, t.size(1)};
 }
 
-// kv undefined: q holds all three.
+// If kv is undefined, q holds queries, keys and values.
 struct Projections {
   const Tensor &q, &kv;
   int64_t width;

@@ -3,8 +3,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
-// LibTorch's switch for lower-precision products, of this thread: a function per kind of device in
-// 1.13, one for all of them since 2.4, which deprecates the others.
+// LibTorch's switch for lower-precision products in this thread. LibTorch 1.13 has one function per
+// kind of device; 2.4 has one for all of them and deprecates the others.
 namespace residual::ops {
 
 inline bool autocast_enabled_on_cpu() {

@@ -7,14 +7,14 @@
 namespace residual::ops::reference {
 namespace {
 
-// The factors of elements [begin, ...) as a tensor of the given sizes.
+// Returns the dropout factors of the elements from `begin` on as a tensor of the given sizes.
 Tensor factors(const Dropout& dropout, int64_t begin, at::IntArrayRef sizes, const Tensor& like) {
   Tensor made = at::empty(sizes, like.options().dtype(at::kFloat).requires_grad(false));
   kernels::dropout_factors(dropout, begin, made.numel(), made.data_ptr<float>());
   return made.to(like.scalar_type());
 }
 
-// The device's own generator, with the key as its seed.
+// Uses the device's generator, seeded with the key.
 Tensor dropout_on_device(const Tensor& x, const Dropout& d) {
   {
     at::Generator generator = at::globalContext().defaultGenerator(x.device());

@@ -15,12 +15,11 @@ using kernels::Dropout;
 
 namespace reference {
 
-// x_i m_i / (1 - p), m_i 0 with probability p; x itself if dropout is off.
+// Returns x_i m_i / (1 - p), where m_i is 0 with probability p; x itself if dropout is off.
 Tensor dropout(const Tensor& x, const Dropout& dropout);
 
-// The same for attention probabilities [sentence, head, query, key], padded to the longest. A
-// sentence's mask depends on its own lengths only: its elements count from where those of the
-// sentences before it end, as if nothing were padded.
+// Dropout of attention probabilities [sentence, head, query, key], padded to the longest sentence.
+// Elements are numbered as if nothing were padded, so that the mask does not depend on the padding.
 Tensor dropout_probabilities(const Tensor& p, const Segments& queries, const Segments& keys,
                              const Dropout& dropout);
 

@@ -6,13 +6,13 @@
 namespace residual::ops {
 namespace reference {
 
-// drop(sqrt(d) E[id] + P[position]) for each of the ids; E [symbols, d], P [positions, d].
+// Returns drop(sqrt(d) E[id] + P[position]) for each id; E [symbols, d], P [positions, d].
 Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
              const Tensor& table, const Dropout& dropout);
 
 }  // namespace reference
 
-// The same, by a kernel where it fits.
+// The same function, by a kernel where it applies.
 Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
              const Tensor& table, const Dropout& dropout);
 

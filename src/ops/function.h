@@ -3,7 +3,7 @@
 #include "ops/dropout.h"
 #include "ops/tensor.h"
 
-// What the fused operators, each a torch::autograd::Function over kernels, have in common.
+// Helpers of the fused operators, each of which is a torch::autograd::Function over kernels.
 namespace residual::ops {
 
 using torch::autograd::AutogradContext;
@@ -13,19 +13,20 @@ using Maybe = c10::optional<Tensor>;  // a Function's inputs may be absent, but 
 
 inline const float* values(const Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 
-// Keeps for backward() which elements a Function drops.
+// Saves a Function's dropout key and rate for backward().
 void save_dropout(AutogradContext* ctx, const Dropout& dropout);
 Dropout saved_dropout(AutogradContext* ctx);
 
-// Where a kernel is to add the gradient of a parameter: straight into parameter.grad() if there is
-// one, so that nothing is allocated and no second pass adds it; into zeros otherwise. Therefore
-// parameters that have a grad() get theirs from backward(), never from autograd::grad().
+// The tensor to which a kernel adds the gradient of a parameter: parameter.grad() if there is one,
+// so that nothing is allocated and no second pass adds it; zeros otherwise. Therefore parameters
+// with a grad() receive their gradients from backward(), never from autograd::grad().
 class ParameterGradient {
  public:
   explicit ParameterGradient(const Tensor& parameter);
 
   float* data() { return sum_.data_ptr<float>(); }
-  // What backward() returns for the parameter: nothing if it has been added already.
+  // The value that backward() returns for the parameter: undefined if the gradient was already
+  // added.
   Tensor returned() const { return in_place_ ? Tensor() : sum_; }
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 using kernels::matrix;
 
-// Rows that pass through a product and what follows it while they are in the cache.
+// Rows that pass through a product and its epilogue while they are in the cache.
 constexpr int64_t kChunk = 512;
 
 template <class Body>
@@ -33,7 +33,7 @@ void in_chunks(int64_t rows, const Body& body) {
   }
 }
 
-// x W^T, each chunk finished by epilogue(first row, rows, y).
+// Computes x W^T in chunks of rows; epilogue(first row, rows, y) finishes each chunk.
 template <class Epilogue>
 Tensor multiply(const Tensor& x, const Tensor& w, const Epilogue& epilogue) {
   const int64_t in = x.size(1), out = w.size(0);
@@ -47,7 +47,7 @@ Tensor multiply(const Tensor& x, const Tensor& w, const Epilogue& epilogue) {
   return y;
 }
 
-// Gradients of rows [begin, begin + rows), given dy of x W^T + b for them.
+// Computes the gradients of rows [begin, begin + rows), given dy of x W^T + b for them.
 struct LinearGradient {
   const Tensor &x, &w;
   Tensor dx;

@@ -6,16 +6,16 @@
 namespace residual::ops {
 namespace reference {
 
-// x W^T + b for rows x [n, in], W [out, in], b [out].
+// Returns x W^T + b for rows x [n, in], W [out, in], b [out].
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-// drop(max(0, x W^T + b)): the inner half of a feed-forward block.
+// Returns drop(max(0, x W^T + b)), the inner half of a feed-forward block.
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Dropout& dropout);
 
 }  // namespace reference
 
-// The same, by kernels where they fit.
+// The same functions, by kernels where they apply.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Dropout& dropout);

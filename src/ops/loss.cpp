@@ -36,14 +36,15 @@ namespace {
 
 using kernels::matrix;
 
-// Rows whose logits exist at once: as many as make good products, in at most 16 MB.
+// Rows whose logits exist at once: enough for efficient products, in at most 16 MB.
 int64_t chunk_rows(int64_t symbols) {
   return std::clamp<int64_t>((int64_t{4} << 20) / std::max<int64_t>(symbols, 1), 16, 256);
 }
 
 class OutputLoss : public torch::autograd::Function<OutputLoss> {
  public:
-  // With `needs_gradient`, the gradients for an upstream gradient of 1 are made at once.
+  // With `needs_gradient`, the forward pass also computes the gradients for an upstream gradient of
+  // 1, because the logits are not kept for a backward pass.
   static variable_list forward(AutogradContext* ctx, const Tensor& y, const Tensor& embedding,
                                const Tensor& targets, const SmoothedTargets& weights,
                                bool needs_gradient) {

@@ -4,9 +4,9 @@
 
 namespace residual::ops {
 
-// Where label smoothing puts its mass eps, V being the size of the vocabulary:
-//   others   the gold symbol keeps 1 - eps, each other one has eps / (V - 1): fairseq 0.12
-//   all      each has eps / V, the gold one 1 - eps more: fairseq before February 2021, and so the
+// The symbols that receive the smoothing mass eps, for a vocabulary of V symbols:
+//   others   the gold symbol keeps 1 - eps, each other one gets eps / (V - 1): fairseq 0.12
+//   all      each gets eps / V, the gold one 1 - eps more: fairseq before February 2021, and so the
 //            code of DLCL, T-Fixup, Admin and B2T
 enum class Smoothing { others, all };
 
@@ -28,15 +28,15 @@ struct LossSums {
 
 namespace reference {
 
-// Sums over the rows y [n, d] of the cross entropy of softmax(y E^T) with the smoothed targets,
-// E [V, d]; in float32 at least.
+// Sums the cross entropy of softmax(y E^T) with the smoothed targets over the rows y [n, d];
+// E [V, d]. Computes in float32 at least.
 LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& targets,
                      const LossSpec& spec);
 
 }  // namespace reference
 
-// The same, by kernels where they fit: the logits exist for a few rows at a time, and the gradient
-// is made in the same pass.
+// The same function, by kernels where they apply. Logits exist for only a few rows at once, and the
+// gradient is computed in the same pass.
 LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& targets,
                      const LossSpec& spec);
 

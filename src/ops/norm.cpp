@@ -35,7 +35,8 @@ struct Parameters {
 
 float* writable(Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 
-// {LN(x + drop(f)), d + eta drop(f)}; f and d may be undefined, and so is the second result then.
+// Returns {LN(x + drop(f)), d + eta drop(f)}. f and d may be undefined; the second result is then
+// undefined too.
 class AddNorm : public torch::autograd::Function<AddNorm> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Maybe& maybe_f,

@@ -5,8 +5,8 @@
 #include "ops/dropout.h"
 #include "ops/tensor.h"
 
-// What happens at a block's boundary: the block's output f is dropped out, joins the residual
-// streams, and the sum is normalised.
+// The operators of a block boundary: dropout of the block's output f, its addition to the residual
+// streams, and the norm of the sum.
 namespace residual::ops {
 
 struct Affine {
@@ -34,7 +34,7 @@ Tensor add(const Tensor& x, double c, const Branch& branch);
 
 }  // namespace reference
 
-// The same, by kernels where they fit.
+// The same functions, by kernels where they apply.
 Tensor norm(const Tensor& x, const Affine& ln);
 Tensor add_norm(const Tensor& x, const Branch& branch, const Affine& ln);
 std::tuple<Tensor, Tensor> dual_add_norm(const Tensor& x, const Tensor& d, const Branch& branch,

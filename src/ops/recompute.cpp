@@ -10,7 +10,7 @@
 namespace residual::ops {
 namespace {
 
-// What is computed, and under which settings of the thread: autocast must be as it was.
+// The function and the thread's settings: the recomputation must use the same autocast.
 struct Saved : torch::CustomClassHolder {
   explicit Saved(RowsFunction function) : f(std::move(function)) {}
 
@@ -43,7 +43,8 @@ class Recompute : public torch::autograd::Function<Recompute> {
     {
       const at::ThreadLocalStateGuard settings(saved.settings);
       y = saved.f(x, memory);
-      at::autocast::clear_cache();  // it would keep weights beyond their next update
+      at::autocast::clear_cache();  // its cached casts of weights would be stale after the next
+                                    // update
     }
     y.backward(outputs[0]);
     return {gradient_of(x), gradient_of(memory), Tensor()};

@@ -6,11 +6,11 @@
 
 namespace residual::ops {
 
-// f(x, memory), of which the backward pass finds nothing kept but x and memory: it computes f
-// again. The gradients are those of f to the last bit, provided that f computes the same twice,
-// as dropout by place does. `memory` may be undefined. f must own what it refers to, since it is
-// called when its caller has returned; gradients of the parameters in it are added to their
-// grad(), so they come from backward(), never from autograd::grad().
+// Returns f(x, memory) and keeps only x and memory for the backward pass, which computes f again.
+// The gradients equal those of f to the last bit if f is deterministic, as dropout by place is.
+// `memory` may be undefined. f must own everything it refers to, because it runs after its caller
+// has returned. Gradients of f's parameters are added to their grad(), so use backward(), never
+// autograd::grad().
 using RowsFunction = std::function<Tensor(const Tensor& x, const Tensor& memory)>;
 Tensor recompute(RowsFunction f, const Tensor& x, const Tensor& memory = {});
 

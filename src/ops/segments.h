@@ -6,7 +6,7 @@
 
 namespace residual::ops {
 
-// Sentences one after the other in packed rows: sentence s is rows [offsets[s], offsets[s + 1]).
+// Sentences packed into consecutive rows: sentence s is rows [offsets[s], offsets[s + 1]).
 struct Segments {
   std::vector<int64_t> offsets = {0};
 

@@ -8,8 +8,8 @@
 namespace residual::ops {
 namespace {
 
-// OpenBLAS built on POSIX threads, as Debian installs it, takes no notice of OpenMP's settings.
-// LibTorch brings it along or does not, so it is looked for among what is loaded.
+// OpenBLAS built on POSIX threads, as Debian installs it, ignores OpenMP's settings. LibTorch may
+// or may not use it, so the function is looked up among the loaded libraries.
 bool switch_off_openblas_threads() {
   if (void* symbol = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
     reinterpret_cast<void (*)(int)>(symbol)(1);

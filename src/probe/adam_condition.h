@@ -8,16 +8,16 @@
 // diagonal.
 namespace residual::probe {
 
-// Where epsilon stands: u = a m^ / (sqrt(v^) + eps) with bias-corrected moments (textbook), or
+// The place of epsilon: u = a m^ / (sqrt(v^) + eps) with bias-corrected moments (textbook), or
 // with v not yet corrected, u = a sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + eps) (fairseq's
 // Adam), which is the textbook's with eps / sqrt(1 - b2^t).
 enum class EpsilonPlace { textbook, fairseq };
 
-// Of the term of du/dg that has g as a factor, which equation 6 prints first: it is subtracted;
-// the paper adds it.
+// The sign of the term of du/dg that has g as a factor, which equation 6 prints first. The
+// derivative subtracts it; the paper adds it.
 enum class DerivativeSign { corrected, printed };
 
-// Appendix B's setting.
+// The setting of appendix B.
 struct AdamSetting {
   int64_t parameters = 1024;
   double learning_rate = 1e-4;
@@ -28,7 +28,7 @@ struct AdamSetting {
   DerivativeSign sign = DerivativeSign::corrected;
 };
 
-// du/dg of one element at step t >= 1, m and v being those of step t - 1.
+// Returns du/dg of one element at step t >= 1; m and v are those of step t - 1.
 double update_derivative(const AdamSetting& setting, int64_t t, double m, double v, double g);
 
 // The definition, a supremum over directions, is the spectral norm of the Jacobian; the paper
@@ -41,8 +41,8 @@ struct ConditionNumber {
 // Equation 3 as printed, with v = 0: without the square inside the sum.
 double printed_condition(const AdamSetting& setting, int64_t t);
 
-// Appendix B: at every step a gradient from N(0, sigma^2) for each parameter, the condition number
-// there, then Adam's moments take the gradient in. Element t - 1 is step t.
+// Simulates appendix B. Every step draws a gradient from N(0, sigma^2) for each parameter, computes
+// the condition number, then updates Adam's moments. Element t - 1 is step t.
 std::vector<ConditionNumber> simulate_condition(const AdamSetting& setting, double sigma,
                                                 int64_t steps, uint64_t seed);
 

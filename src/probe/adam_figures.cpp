@@ -64,8 +64,8 @@ report::Figure adam_sizes(const AdamOptions& o) {
                    .log_y = true};
   f.title = "Condition number over the size of gradients (figure 3, right)";
   f.note =
-      "It is large only while gradients are smaller than epsilon: what makes Adam sensitive is "
-      "vanished gradients, not early steps alone.";
+      "The condition number is large only while gradients are smaller than epsilon: vanished "
+      "gradients make Adam sensitive, not early steps alone.";
   for (const int64_t t : kSteps) {
     if (t <= o.steps) f.series.push_back({.name = fmt::format("step {}", t), .x = {}, .y = {}});
   }
@@ -106,7 +106,7 @@ report::Figure adam_epsilons(const AdamOptions& o) {
                    .x_label = "step t",
                    .y_label = "condition number, Frobenius",
                    .log_y = true};
-  f.title = "Where epsilon stands, at gradients of size 0";
+  f.title = "Place of epsilon, at gradients of size 0";
   f.note =
       "fairseq adds epsilon before the bias correction, which makes early steps better "
       "conditioned. "

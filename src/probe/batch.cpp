@@ -1,4 +1,4 @@
-// Which sentences a model is probed on.
+// The choice of the sentences that a model is probed on.
 
 #include <fmt/format.h>
 
@@ -63,10 +63,10 @@ data::Batch random_pairs(const model::Config& config, const ModelOptions& option
   return pair_up(std::move(source), std::move(target));
 }
 
-// Raw lines to ids, tag first, as many sentences as the tokens allow.
+// Converts raw lines to ids, tag first, up to the limit of tokens.
 class Encoder {
  public:
-  // An Error unless the vocabulary has as many symbols as the model's table.
+  // Throws an Error unless the vocabulary has as many symbols as the model's table.
   Encoder(const TextFiles& files, const std::string& language, const std::string& vocabulary,
           int64_t symbols, const std::string& tag)
       : to_pieces_(text::Segmenter::load(files.read, files.place.string(), language).to_pieces()),
@@ -91,14 +91,14 @@ class Encoder {
   std::string tag_;
 };
 
-// The one direction that has these languages; either may be left open.
+// Finds the only direction with these languages; either may be empty.
 const model::Direction& direction_of(const Subject& subject, const ModelOptions& options) {
   const model::Direction* found = nullptr;
   for (const auto& d : subject.text.description.directions) {
     const bool fits = (options.from.empty() || d.source == options.from) &&
                       (options.to.empty() || d.target == options.to);
     if (!fits) continue;
-    require(found == nullptr, "{}: knows several languages; choose with --from and --to",
+    require(found == nullptr, "{}: has several languages; choose with --from and --to",
             subject.label);
     found = &d;
   }
@@ -110,8 +110,8 @@ const model::Direction& direction_of(const Subject& subject, const ModelOptions&
 data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
   const bool translation = subject.config.model.kind == model::Kind::translation;
   require(!translation || !options.translation.empty(),
-          "{}: a translation model is probed on sentences and their translations; give the latter "
-          "with --translation FILE",
+          "{}: a translation model is probed on sentences and their translations; give the "
+          "translations with --translation FILE",
           subject.label);
   const model::Description& d = subject.text.description;
   const auto& direction = direction_of(subject, options);
@@ -165,7 +165,7 @@ std::pair<data::Batch, std::string> pairs_for(const Subject& subject, const Mode
     return {corpus_pairs(config, options), config.data.prepared + " (dev)"};
   }
   if (!subject.initial) {
-    log::warn("{}: is trained, but is probed on random tokens; give --text or --data",
+    log::warn("{}: a trained model is probed on random tokens; give --text or --data",
               subject.label);
   }
   return {random_pairs(config.model, options), "random tokens"};

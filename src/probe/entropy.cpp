@@ -14,7 +14,7 @@ using Kind = nn::BlockWeights::Kind;
 // Sums over the queries of one sentence, by head.
 struct HeadSums {
   std::vector<double> nats, relative;
-  int64_t queries = 0, choosing = 0;  // choosing: those that see more than one key
+  int64_t queries = 0, choosing = 0;  // choosing: queries that see more than one key
 };
 
 void add_sentence(HeadSums& sums, const Tensor& p, const ops::AttentionSpec& spec, int64_t s) {

@@ -32,7 +32,7 @@ double mean(const std::vector<double>& values) {
 const char* name_of(Side side) { return side == Side::encoder ? "encoder" : "decoder"; }
 const char* title_of(Side side) { return side == Side::encoder ? "Encoder" : "Decoder"; }
 
-// The stacks of one side, with their models' names.
+// The stacks of one side, with the names of their models.
 struct SideStacks {
   Side side;
   std::vector<std::pair<std::string, const StackMeasurement*>> stacks;
@@ -49,7 +49,8 @@ report::Figure gradient_figure(const SideStacks& side) {
   f.y_label = "Frobenius norm";
   f.log_y = true;
   f.note =
-      "Of the mean loss per token (figure 2a). A line that falls towards block 1 is a gradient "
+      "Gradient of the mean loss per token (figure 2a). A line that falls towards block 1 is a "
+      "gradient "
       "that "
       "vanishes on its way down.";
   for (const auto& [label, stack] : side.stacks) {
@@ -104,7 +105,7 @@ void add_split_figures(const SideStacks& side, std::vector<report::Figure>& figu
   }
 }
 
-// Where the next input is another than the normalised sum there is nothing to expect.
+// The theorems predict nothing where the next input is not the normalised sum.
 std::vector<double> expected_changes(const StackMeasurement& stack) {
   std::vector<double> expected;
   for (size_t k = 0; k < stack.passes_sum.size(); ++k) {
@@ -119,8 +120,8 @@ report::Figure change_figure(const SideStacks& side) {
   f.y_label = "mean |x(k+1) - x(k)|";
   f.note =
       "Figure 2b: a line that sinks towards the top is a representation that collapses. Dashed: "
-      "what theorems 3.3 and 3.6 expect of Gaussian, independent branches with the measured share "
-      "of the sum's variance; without a value where that share is above 1, and where the next "
+      "the prediction of theorems 3.3 and 3.6 for Gaussian, independent branches with the measured "
+      "share of the sum's variance; it has no value where that share is above 1, or where the next "
       "block sees more than that sum.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
@@ -156,7 +157,7 @@ report::Figure dropped_figure(const SideStacks& side) {
   return f;
 }
 
-// In its n-th sum, where it has one.
+// The share in the block's n-th sum, where it has one.
 std::vector<double> shares_in(const Shares& all, size_t sum) {
   std::vector<double> shares;
   for (const auto& block : all) shares.push_back(sum < block.size() ? block[sum] : kNone);
@@ -168,7 +169,7 @@ report::Figure share_figure(const SideStacks& side) {
   f.title = "Share of a block in its residual sum";
   f.y_label = "Var[f] / Var[x + f]";
   f.note =
-      "The ratio of Liu et al. (2020): near 0 the block hardly changes what the next one sees. "
+      "The ratio of Liu et al. (2020): near 0 the block hardly changes the next block's input. "
       "Above 1, block and stream point against each other.";
   for (size_t i = 0; i < side.stacks.size(); ++i) {
     const auto& [label, stack] = side.stacks[i];
@@ -250,8 +251,7 @@ void add_entropy_figures(const std::vector<MeasuredModel>& models, const Attenti
                          std::vector<report::Figure>& figures) {
   report::Figure all =
       entropy_figure(std::string("entropy-") + kind.id, std::string("Entropy of ") + kind.title);
-  all.note =
-      "Mean over heads and queries, as a share of the entropy of looking everywhere equally.";
+  all.note = "Mean over heads and queries, as a share of the entropy of uniform attention.";
   std::vector<report::Figure> by_head;
   for (const auto& model : models) {
     const auto blocks = blocks_of(model, kind);

@@ -7,10 +7,10 @@
 
 namespace residual::probe {
 
-// Frobenius norms, by block.
+// Frobenius norms of gradients, by block.
 struct BlockGradients {
-  std::vector<double> parameters;  // |dL/dw_k|, w_k all that f_k has
-  std::vector<double> outputs;     // |dL/df_k|: what reaches the block
+  std::vector<double> parameters;  // |dL/dw_k|, where w_k are all parameters of f_k
+  std::vector<double> outputs;     // |dL/df_k|, which reaches the block
 };
 
 // Equation 4: the gradient that enters ResiDual's stack output y = x_{N+1} + LN(d_{N+1}) comes
@@ -31,11 +31,11 @@ struct StackGradients {
   std::optional<GradientSplit> split;  // ResiDual only
 };
 
-// Of parameters' gradients as they stand: the norm over each block of a stack.
+// Returns the norm of the current parameter gradients over each block of a stack.
 std::vector<double> block_norms(const nn::Parameters& parameters, Side side);
 
 // Differentiates the mean loss per prediction. `stacks` are the traces of the pass that gave
-// `loss`. The parameters' gradients are overwritten.
+// `loss`. Overwrites the parameters' gradients.
 std::vector<StackGradients> measure_gradients(const nn::Parameters& parameters,
                                               const std::vector<StackTrace>& stacks,
                                               const nn::Loss& loss);

@@ -18,7 +18,7 @@ namespace {
 
 const char* name_of(Side side) { return side == Side::encoder ? "encoder" : "decoder"; }
 
-// Of the lowest and the highest third of the blocks.
+// The means over the lowest and the highest third of the blocks.
 struct Thirds {
   double low, high;
 };
@@ -32,7 +32,7 @@ Thirds thirds(const std::vector<double>& values) {
   return {mean(values.begin()), mean(values.end() - static_cast<std::ptrdiff_t>(third))};
 }
 
-// Some sentences of the dev corpora, or of the first batch if there are none.
+// Picks some sentences of the dev corpora, or of the first batch if there are none.
 nn::Batch live_batch(const run::TrainConfig& config) {
   const run::Corpora corpora(config);
   const auto dev = corpora.dev_batches(config);
@@ -43,7 +43,7 @@ nn::Batch live_batch(const run::TrainConfig& config) {
   return train::model_batch(config, pairs, {}, train::device_of(config.train.device));
 }
 
-// What is wrong with a stack, for people.
+// Describes the problems of a stack.
 std::vector<std::string> troubles_of(const LiveStack& stack) {
   std::vector<std::string> found;
   if (vanishes(stack)) {

@@ -27,8 +27,8 @@ struct Measurement {
   std::vector<AttentionEntropy> entropy;
 };
 
-// All that a probe knows of a model on one batch, without dropout. The parameters' gradients are
-// overwritten.
+// Takes all measurements of a model on one batch, without dropout. Overwrites the parameters'
+// gradients.
 Measurement measure(const nn::Parameters& parameters, const nn::Batch& batch,
                     const ops::LossSpec& loss);
 

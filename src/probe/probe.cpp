@@ -36,13 +36,13 @@ Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
   return measure(parameters, batch, train::loss_spec(subject.config.loss));
 }
 
-// Of the longer side.
+// The tokens of the longer side.
 int64_t token_count(const nn::Batch& batch) {
   const auto rows = [](const Tensor& side) { return side.defined() ? side.size(0) : 0; };
   return std::max(rows(batch.source), rows(batch.input));
 }
 
-// How many of the models memory has room for at a time. An Error if not even for one.
+// Returns the number of models that fit into memory at once. Throws an Error if not even one does.
 int64_t models_at_once(const std::vector<Subject>& subjects,
                        const std::vector<ProbeBatch>& batches) {
   int64_t most = 1;
@@ -52,13 +52,13 @@ int64_t models_at_once(const std::vector<Subject>& subjects,
     config.batch.max_tokens = token_count(batches[i].batch);
     config.batch.pass_tokens = 0;
     const auto need = run::estimate_memory(config);
-    // What every block saw and gave, with its gradient, is kept besides: about as much again.
+    // The trace of every block's input and output, with gradients, takes about as much again.
     most = std::max(most, need.parameters + need.gradients + 2 * need.activations);
   }
   const int64_t available = run::available_memory();
   if (available < 0) return static_cast<int64_t>(subjects.size());
   require(most <= available,
-          "the largest model needs about {}, {} are free; take fewer layers or tokens",
+          "the largest model needs about {}, {} are free; use fewer layers or tokens",
           run::format_memory(most), run::format_memory(available));
   return available / most;
 }
@@ -72,8 +72,8 @@ report::Report probe_models(const ModelOptions& options) {
 
   std::vector<MeasuredModel> measured(subjects.size());
   Progress progress("probe", subjects.size(), "models");
-  // Models side by side use the cores better than ATen's threads do, which wait for each other
-  // after every small operation; and sums do not depend on their number.
+  // Models in parallel use the cores better than ATen's threads, which synchronise after every
+  // small operation. With one thread per model, sums do not depend on the number of threads either.
   const auto count = static_cast<int64_t>(subjects.size());
   const int64_t at_once = std::min(models_at_once(subjects, batches), count);
   parallel_for(count, (count + at_once - 1) / at_once, [&](int64_t begin, int64_t end) {

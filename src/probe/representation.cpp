@@ -7,7 +7,7 @@
 namespace residual::probe {
 namespace {
 
-constexpr double kTiny = 1e-12;  // keeps a row of zeros from dividing by zero
+constexpr double kTiny = 1e-12;  // avoids a division by zero for a row of zeros
 
 Tensor standardised(const Tensor& x) { return at::layer_norm(x, {x.size(1)}, {}, {}, kTiny); }
 

@@ -10,26 +10,26 @@
 namespace residual::probe {
 namespace {
 
-// What becomes of a block's output.
+// The record of a block's output in the streams.
 struct BlockNote {
-  Tensor seen;                 // the sum that the block saw, scaled or normalised
+  Tensor seen;                 // the sum that the block saw scaled or normalised
   Tensor joined, sum;          // the first sum it joins: before and after
-  std::vector<double> shares;  // of all it joins
+  std::vector<double> shares;  // share in every sum it joins
 };
 
 // Rows of a stream.
 struct Rows {
   Tensor value;
-  Tensor sum;                 // of which they are scaled or normalised; the embedding counts as one
-  BlockNote* note = nullptr;  // of the block that gave them
+  Tensor sum;  // these rows are this sum, scaled or normalised; the embedding counts as a sum
+  BlockNote* note = nullptr;  // of the block that produced the rows
 
-  // What has been made of these rows alone.
+  // Rows computed from these rows alone.
   Rows with(Tensor other) const { return {std::move(other), sum, note}; }
 };
 
 double row_variance(const Tensor& x) { return x.var(1, /*unbiased=*/false).mean().item<double>(); }
 
-// x + branch, where `branch` is f times what the scheme wants.
+// Adds x + branch, where `branch` is f times the scheme's factor.
 Rows join(const Rows& x, const Tensor& branch, const Rows& f) {
   const Tensor sum = x.value + branch;
   if (f.note != nullptr) {
@@ -43,7 +43,7 @@ Rows join(const Rows& x, const Tensor& branch, const Rows& f) {
   return {sum, sum};
 }
 
-// An arithmetic for schemes/ that looks at every sum.
+// An arithmetic for schemes/ that records every sum.
 class StreamArithmetic {
  public:
   using Tensor = Rows;
@@ -97,7 +97,7 @@ Rows add(const Rows& x, const StreamArithmetic::Scalar& c, const Rows& f) {
 Rows scale(const Rows& x, double c) { return x.with(x.value * c); }
 Rows scale(const StreamArithmetic::Scalar& c, const Rows& x) { return x.with(c.value * x.value); }
 Rows scale(const StreamArithmetic::Vector& w, const Rows& x) { return x.with(w.values * x.value); }
-// For calibrate(), which belongs to training: the streams are run with what it left.
+// Only calibrate(), a part of training, calls this; the probe runs the streams with its results.
 double variance(const Rows& x) { return x.value.var(/*unbiased=*/false).item<double>(); }
 void assign(const StreamArithmetic::Vector& w, double c) {
   at::Tensor values = w.values;

@@ -17,7 +17,7 @@
 namespace residual::probe {
 namespace {
 
-constexpr int64_t kRandomSymbols = 10'000;  // of a model that no corpus gives a vocabulary
+constexpr int64_t kRandomSymbols = 10'000;  // vocabulary of a model without a corpus
 
 // Appendix G.2, table 9.
 run::TrainConfig iwslt_sized() {
@@ -75,7 +75,7 @@ std::string stem_of(fs::path path) {
   return path.extension() == ".toml" ? path.stem() : path.filename();
 }
 
-// Gradients are taken of floating-point numbers.
+// Gradients need floating-point parameters.
 void require_floats(const model::Directory& directory) {
   for (const auto& p : model::parameters(directory.description().model)) {
     require(directory.parameter(p.name).dtype != model::Dtype::i8,
@@ -159,18 +159,18 @@ void change_model(Subject& subject, const ModelOptions& options, const std::stri
     config.model.encoder_layers = config.model.decoder_layers = options.layers;
 }
 
-// First values that are another model's.
+// Takes the initial values from another model.
 void start(Subject& subject) {
   run::TrainConfig& config = subject.config;
   const std::string from = config.train.start_from;
   if (subject.load || from.empty()) return;
-  constexpr const char* remedy = "--set train.start_from= draws first values instead";
-  require(fs::exists(from), "{}: starts from {}, which is not here; {}", subject.label, from,
+  constexpr const char* remedy = "--set train.start_from= draws random initial values instead";
+  require(fs::exists(from), "{}: starts from {}, which does not exist; {}", subject.label, from,
           remedy);
   Subject model = model_subject(from, /*at_initialisation=*/false);
   run::TrainConfig there = config;
   there.model = model.config.model;
-  there.model.max_positions = config.model.max_positions;  // which is no parameter's shape
+  there.model.max_positions = config.model.max_positions;  // no parameter's shape depends on it
   for (const auto& d : run::differences(run::resolve(there), config)) {
     fail("{}: starts from {}: {} is {} there, {} here; {}", subject.label, from, d.key, d.before,
          d.now, remedy);
@@ -181,18 +181,18 @@ void start(Subject& subject) {
   subject.text = std::move(model.text);
 }
 
-// A corpus of other symbols has other sentences under the ids that a model has learnt.
+// With another vocabulary, the ids would stand for other symbols than the model has learnt.
 void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
   for (const auto file :
        {&model::Description::source_vocabulary, &model::Description::target_vocabulary}) {
     const std::string &own = subject.text.description.*file, &other = corpus.description.*file;
     require(run::have_same_symbols(subject.text.vocabulary(own), corpus.vocabulary(other)),
-            "{}: its {} is not the {} of {}; probe it on a corpus prepared with its own",
+            "{}: its {} is not the {} of {}; probe it on a corpus prepared with the model's own",
             subject.label, own, other, corpus.place.string());
   }
 }
 
-// The vocabularies' sizes, and where text is segmented.
+// Sets the vocabularies' sizes and the source of the text processing.
 void find_text(Subject& subject, const ModelOptions& options) {
   run::TrainConfig& config = subject.config;
   if (!options.data.empty()) config.data.prepared = options.data;
@@ -212,7 +212,7 @@ void find_text(Subject& subject, const ModelOptions& options) {
     return;
   }
   if (!config.data.prepared.empty()) {
-    log::info("{}: {} is not here; the tokens are random", subject.label, config.data.prepared);
+    log::info("{}: {} does not exist; the tokens are random", subject.label, config.data.prepared);
   }
   for (int64_t* size : {&config.model.source_vocabulary, &config.model.target_vocabulary}) {
     if (*size == 0) *size = kRandomSymbols;
@@ -228,7 +228,7 @@ void finish(Subject& subject, const ModelOptions& options) {
   }
   model::check(subject.config.model);
   require(options.text.empty() || !subject.text.place.empty(),
-          "{}: nothing says how its text is segmented; give a model, or a prepared corpus with "
+          "{}: has no segmentation for raw text; give a model, or a prepared corpus with "
           "--data",
           subject.label);
 }
@@ -237,7 +237,7 @@ void require_unique(const std::vector<Subject>& subjects) {
   for (size_t i = 0; i < subjects.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       require(subjects[i].label != subjects[j].label,
-              "two models are called \"{}\"; they could not be told apart in the report",
+              "two models are called \"{}\"; the report could not distinguish them",
               subjects[i].label);
     }
   }

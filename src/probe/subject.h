@@ -11,26 +11,27 @@
 
 namespace residual::probe {
 
-// Where raw text becomes ids: a model directory, a bundle or a prepared corpus.
+// The source of text processing: a model directory, a bundle or a prepared corpus.
 struct TextFiles {
-  fs::path place;  // empty: there is none
+  fs::path place;  // empty: no text processing
   model::Description description;
-  text::Segmenter::ReadFile read;  // a file there, by name
+  text::Segmenter::ReadFile read;  // reads one of its files by name
 
   text::Vocabulary vocabulary(const std::string& file) const;
 };
 
-// One model to be probed.
+// One model to probe.
 struct Subject {
   std::string label;   // in legends
   std::string origin;  // "at initialisation, seed 1"
   run::TrainConfig config;
-  bool initial = false;  // schemes may still set what depends on data
+  bool initial = false;  // schemes may still set data-dependent parameters
   std::function<void(nn::Parameters&)> load;
   TextFiles text;
 };
 
-// Reads configurations and looks at files, but loads no weights. An Error tells what is missing.
+// Reads configurations and checks files, but loads no weights. Throws an Error that names what is
+// missing.
 std::vector<Subject> open_subjects(const ModelOptions& options);
 
 struct ProbeBatch {

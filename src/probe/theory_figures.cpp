@@ -1,4 +1,4 @@
-// The paper's theorems, drawn: what is printed, what follows, what a simulation gives.
+// Figures of the paper's theorems: as printed, as they follow, and as simulated.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ report::Series curve(std::string name, int first, int last, const F& f, int colo
   return s;
 }
 
-// Relative to block 1: the theorem gives growth, not size.
+// Values are relative to block 1, because the theorem gives growth, not size.
 report::Series relative(report::Series s) {
   const double first = s.y.front();
   for (double& y : s.y) y /= first;
@@ -48,7 +48,7 @@ report::Figure theorem_31(LinearModel model, const TheoryOptions& o) {
       f.note =
           "Does not follow. With branches that keep the norm, a gradient grows by sqrt(2) at every "
           "I + W^T, not like e^sqrt(N-k), and that cancels the norms' 1/sqrt(2): the linear model "
-          "predicts no vanishing. Real models vanish since branches add variance without handing "
+          "predicts no vanishing. Real models vanish because branches add variance without handing "
           "the gradient back; measure it with `residual probe`.";
       f.series = {simulation,
                   curve(
@@ -79,8 +79,9 @@ report::Figure theorem_31(LinearModel model, const TheoryOptions& o) {
       f.id = "theorem-3-1-resi-dual";
       f.title = "ResiDual, equation 5";
       f.note =
-          "Does not follow, as (1) and (2) do not. That the dual stream hands every block the same "
-          "gradient, of order 1/sqrt(N), does: no block can get less of it than another.";
+          "Does not follow, as (1) and (2) do not. What follows: the dual stream hands every block "
+          "the "
+          "same gradient, of order 1/sqrt(N), so that no block gets less of it than another.";
       f.series = {simulation, relative(curve(
                                   "printed: the larger of (1) and (2)", 1, n - 2,
                                   [&](int k) { return printed_resi_dual_gradient(k, n); }, 1))};

@@ -8,20 +8,20 @@ namespace residual::probe {
 
 using schemes::Side;
 
-// What went through one stack in one forward pass, without dropout.
+// The inputs and outputs of one stack's blocks in one forward pass, without dropout.
 struct StackTrace {
   Side side = Side::encoder;
   int per_layer = 2;
   Tensor embedded;              // x_1
-  std::vector<Tensor> inputs;   // what block k saw
-  std::vector<Tensor> outputs;  // f_k of it
+  std::vector<Tensor> inputs;   // input of block k
+  std::vector<Tensor> outputs;  // output f_k of block k
   Tensor y;
 
   int blocks() const { return static_cast<int>(outputs.size()); }
   int layers() const { return blocks() / per_layer; }
 };
 
-// Collects the traces of a pass: encoder first, as far as the model has both.
+// Collects the traces of a pass, encoder first if the model has both stacks.
 class Tracer final : public nn::Watcher {
  public:
   explicit Tracer(const model::Config& config) : config_(config) {}

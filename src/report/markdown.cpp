@@ -9,7 +9,7 @@
 namespace residual::report {
 namespace {
 
-// A vertical bar would end the cell.
+// Escapes vertical bars, which would end the cell.
 std::string cell_text(const TextCell& cell) {
   std::string text;
   for (const char c : cell.text) text += c == '|' ? std::string("\\|") : std::string(1, c);

@@ -11,7 +11,7 @@
 
 namespace residual::report {
 
-// web/, compiled in.
+// The files of web/, compiled in.
 extern const std::string_view report_html, report_css, report_js, uplot_css, uplot_js;
 
 namespace {
@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// `text` with every `from` as `to`.
+// Returns `text` with every `from` replaced by `to`.
 std::string replaced(const std::string& text, char from, const char* to) {
   std::string out;
   for (const char c : text) {
@@ -38,7 +38,7 @@ std::string csv_cell(const std::string& text) {
   return fmt::format("\"{}\"", replaced(text, '"', "\"\""));
 }
 
-// Empty where there is no value.
+// A cell without a value is empty.
 std::string csv_line(const std::vector<double>& values) {
   std::vector<std::string> cells;
   for (const double v : values) cells.push_back(std::isfinite(v) ? fmt::format("{}", v) : "");
@@ -97,7 +97,7 @@ std::string escaped_html(const std::string& text) {
   return replaced(replaced(text, '&', "&amp;"), '<', "&lt;");
 }
 
-// JSON within a script element: "</script>" in a label must not end it.
+// Escapes JSON for a script element: "</script>" in a label must not end the element.
 std::string script_json(const Report& report) {
   return replaced(json_of(report).dump(), '<', "\\u003c");
 }

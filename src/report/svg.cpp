@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 720, kHeight = 420;
 constexpr double kLeft = 76, kRight = 20, kTop = 44, kBottom = 52;
 constexpr double kLegendLine = 18;
-constexpr int kColours = 8;  // --c0 ... of kStyle, then again
+constexpr int kColours = 8;  // --c0 ... of kStyle, then repeated
 
 // The palette is Okabe and Ito's (2008), made for readers with any colour vision; the same as in
 // web/report/report.css.
@@ -54,9 +54,9 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// One axis: values to pixels, and where its labels stand.
+// One axis: maps values to pixels and places its labels.
 struct Axis {
-  double low, high;  // of the values, or of their logarithms to base 10
+  double low, high;  // range of the values, or of their logarithms to base 10
   double from, to;   // pixels
   bool logarithmic = false;
 
@@ -67,7 +67,7 @@ struct Axis {
   bool shows(double value) const { return std::isfinite(value) && (!logarithmic || value > 0); }
 };
 
-// 1, 2 or 5 times a power of ten, so that about `count` steps fill the range.
+// Returns 1, 2 or 5 times a power of ten, so that about `count` steps fill the range.
 double nice_step(double range, int count) {
   const double rough = range / count;
   const double power = std::pow(10, std::floor(std::log10(rough)));
@@ -183,7 +183,7 @@ std::string frame(const Figure& figure, double height, const std::string& body) 
       kWidth, height, escaped(figure.title), kStyle, kLeft, body);
 }
 
-// Cells of 32 shades; neighbours of the same shade in a row are one rectangle.
+// Draws cells in 32 shades and merges neighbours of the same shade in a row into one rectangle.
 std::string heat_map(const Figure& figure) {
   constexpr int kShades = 32;
   const auto size = static_cast<double>(figure.matrix.size());

@@ -103,18 +103,18 @@ bool has_format(const model::SafeTensors& file, const std::string& format) {
   return metadata(file, "format").starts_with(format);
 }
 
-// What `residual export --to fairseq` writes has tensors alone, under fairseq's names.
+// A file written by `residual export --to fairseq` holds only tensors, under fairseq's names.
 bool is_for_fairseq(const fs::path& directory) {
   const fs::path weights = directory / model::kWeightsFile;
   if (!fs::exists(weights) || fs::exists(directory / model::kConfigFile)) return false;
   try {
     return interop::has_fairseq_names(model::SafeTensors::open(weights));
-  } catch (const Error&) {  // no safetensors at all
+  } catch (const Error&) {  // not a safetensors file
     return false;
   }
 }
 
-// As the header says, unverified.
+// The state comes from the header; the tensors' checksum is not verified.
 ordered_json describe_state(const fs::path& checkpoint) {
   const auto file = model::SafeTensors::open(checkpoint);
   State state;
@@ -233,8 +233,8 @@ Artifact artifact_at(const fs::path& path) {
     if (fs::exists(path / "prepared.toml")) return Artifact::prepared;
     if (fs::exists(path / kCheckpoints)) return Artifact::run;
     fail(
-        "{}: neither a model ({}), a run ({}/) nor a prepared corpus (prepared.toml): what is in "
-        "brackets is not there",
+        "{}: not a model (no {}), not a run (no {}/) and not a prepared corpus (no "
+        "prepared.toml)",
         path.string(), model::kWeightsFile, kCheckpoints);
   }
   if (path.extension() == ".corpus") return Artifact::corpus;

@@ -3,17 +3,18 @@
 #include <nlohmann/json_fwd.hpp>
 #include "base/files.h"
 
-// What lies at a path, told from what is there: for `residual info` and `residual verify`.
+// The kind of file or directory at a path, detected from its content; `residual info` and
+// `residual verify` use it.
 namespace residual::run {
 
 enum class Artifact { model, bundle, run, prepared, checkpoint, corpus, tensors, fairseq };
 
 const char* name_of(Artifact artifact);  // "model directory"
 
-// An Error if it is none of them.
+// Detects the kind of `path`; throws an Error if it is not one of them.
 Artifact artifact_at(const fs::path& path);
 
-// All that is known of it without reading it whole, ready to be printed.
+// A printable summary of everything that can be known without reading the whole file.
 nlohmann::ordered_json describe(const fs::path& path);
 
 }  // namespace residual::run

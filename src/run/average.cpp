@@ -19,12 +19,12 @@ namespace {
 struct Input {
   std::string name;
   fs::path weights;
-  std::string prefix;  // of the parameters' names
-  fs::path directory;  // a model's: where configuration and text files come from
+  std::string prefix;  // prefix of the parameters' names
+  fs::path directory;  // model that provides the configuration and the text files
   int64_t update;
 };
 
-// A directory or a bundle.
+// The input is a model directory or a bundle.
 Input model_input(const fs::path& path) {
   const auto model = model::Directory::open(path);
   for (const auto& p : model::parameters(model.description().model)) model.parameter(p.name);
@@ -32,20 +32,21 @@ Input model_input(const fs::path& path) {
   return {path.string(), weights, "", path, model.description().update};
 }
 
-// The model that a run wrote last, with every checkpoint; only its weights differ.
+// A run writes last/ with every checkpoint, so its configuration and text files fit all of them;
+// only the weights differ.
 fs::path model_of_run(const fs::path& run) {
   for (const char* name : {"last", "best"}) {
     if (fs::exists(run / name / model::kWeightsFile)) return run / name;
   }
-  fail("{}: has no model in last/ or best/ that would tell vocabularies and architecture",
+  fail("{}: has no model in last/ or best/ to take vocabularies and architecture from",
        run.string());
 }
 
 Input checkpoint_input(const fs::path& path) {
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   require(fs::exists(run / kRunConfig),
-          "{}: is a checkpoint away from its run, which tells vocabularies and architecture; it "
-          "belongs into RUN/{}",
+          "{}: this checkpoint lies outside its run, which holds vocabularies and architecture; "
+          "put it into RUN/{}",
           path.string(), kCheckpoints);
   return {path.filename().string(), path, model_prefix(model::SafeTensors::open(path)),
           model_of_run(run), verify_checkpoint(path).update};
@@ -57,8 +58,8 @@ std::vector<int64_t> updates_of(const std::map<int64_t, fs::path>& checkpoints) 
   return updates;
 }
 
-// The updates of a run that were validated and have a checkpoint, best first. The state remembers
-// as many as the run was to keep, metrics.jsonl has all, unless somebody removed it.
+// The validated updates of a run that have a checkpoint, best first. The state remembers only
+// keep_best of them; metrics.jsonl has all, unless somebody removed it.
 std::vector<int64_t> best_of(const fs::path& run, const std::map<int64_t, fs::path>& all,
                              const State& state) {
   TrainConfig config;
@@ -70,7 +71,7 @@ std::vector<int64_t> best_of(const fs::path& run, const std::map<int64_t, fs::pa
   for (const auto& [update, value] : values) {
     if (all.contains(update) && !std::isnan(value)) updates.push_back(update);
   }
-  std::ranges::reverse(updates);  // of equal ones the newest is the best
+  std::ranges::reverse(updates);  // the newest of equal values is the best
   std::ranges::stable_sort(
       updates, [&](int64_t a, int64_t b) { return is_better(metric, values.at(a), values.at(b)); });
   return updates;
@@ -90,13 +91,13 @@ std::vector<int64_t> chosen(const fs::path& run, const std::map<int64_t, fs::pat
   }
   const auto at_most = [](int64_t count, const std::vector<int64_t>& from, const char* what) {
     const auto found = static_cast<int64_t>(from.size());
-    if (found < count) log::warn("of {} {} checkpoints, only {} are there", count, what, found);
+    if (found < count) log::warn("of {} {} checkpoints, only {} exist", count, what, found);
     return std::min(count, found);
   };
   out.insert(out.end(), there.end() - at_most(c.last, there, "last"), there.end());
   out.insert(out.end(), best.begin(), best.begin() + at_most(c.best, best, "best"));
   out.insert(out.end(), ends.end() - at_most(c.epochs, ends, "epochs' last"), ends.end());
-  std::ranges::sort(out);  // each counts once
+  std::ranges::sort(out);  // each checkpoint counts once
   out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
@@ -107,19 +108,19 @@ std::vector<Input> run_inputs(const fs::path& run, const CheckpointChoice& choic
   std::vector<Input> inputs;
   for (const int64_t update : chosen(run, all, choice)) {
     const auto found = all.find(update);
-    require(found != all.end(), "{}: has no checkpoint of update {}; it has: {}", run.string(),
-            update, fmt::join(updates_of(all), ", "));
+    require(found != all.end(), "{}: has no checkpoint of update {}; available updates: {}",
+            run.string(), update, fmt::join(updates_of(all), ", "));
     inputs.push_back(checkpoint_input(found->second));
   }
-  require(!inputs.empty(), "{}: none of its checkpoints is chosen", run.string());
+  require(!inputs.empty(), "{}: the options select none of its checkpoints", run.string());
   return inputs;
 }
 
 std::vector<Input> inputs_at(const fs::path& path, const CheckpointChoice& choice) {
   const Artifact artifact = artifact_at(path);
   if (artifact == Artifact::run) return run_inputs(path, choice);
-  require(!choice.is_given(), "{}: is a {}; checkpoints are chosen of a run", path.string(),
-          name_of(artifact));
+  require(!choice.is_given(), "{}: is a {}; options that select checkpoints need a run",
+          path.string(), name_of(artifact));
   if (artifact == Artifact::checkpoint) return {checkpoint_input(path)};
   require(artifact == Artifact::model || artifact == Artifact::bundle,
           "{}: is a {}; expected a run, a checkpoint or a model", path.string(), name_of(artifact));

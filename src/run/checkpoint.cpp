@@ -21,7 +21,7 @@ constexpr const char* kExtension = ".safetensors";
 
 using Metadata = std::map<std::string, std::string>;
 
-// Of the state and of all tensors' names and bytes, by name.
+// The checksum covers the state and every tensor's name and bytes, in the order of the names.
 std::string checksum_of(const std::string& state,
                         const std::map<std::string, std::string_view>& tensors) {
   Checksum sum;
@@ -51,14 +51,13 @@ State check(const model::SafeTensors& file) {
   for (const auto& [name, view] : file.tensors()) tensors[name] = view.bytes;
   const std::string& state = entry(file, "state");
   require(checksum_of(state, tensors) == entry(file, "checksum"),
-          "{}: is damaged: its content does not have the checksum it was written with",
-          file.name());
+          "{}: is damaged: its content does not match its checksum", file.name());
   State read;
   read_toml(state, file.name(), [&](ConfigVisitor& visit) { fields(visit, read); });
   return read;
 }
 
-// One flat buffer of the tensors `prefix`<name>.
+// Reads the tensors `prefix`<name> into one flat buffer.
 std::vector<float> gather(const model::SafeTensors& file, const std::string& prefix,
                           const std::vector<model::Parameter>& parameters) {
   std::vector<float> all;
@@ -161,7 +160,7 @@ std::optional<Checkpoint> CheckpointStore::newest() const {
       return read_checkpoint(it->second, config_);
     } catch (const Error& error) {
       reason = error.what();
-      log::warn("{}; trying the one before", reason);
+      log::warn("{}; trying the previous checkpoint", reason);
     }
   }
   require(all.empty(), "none of the {} checkpoints can be used; the oldest: {}", all.size(),

@@ -18,35 +18,38 @@ void fields(ConfigVisitor& visit, DataConfig& c) {
 }
 
 void fields(ConfigVisitor& visit, BatchConfig& c) {
-  visit("max_tokens", c.max_tokens, "tokens of a batch, on each side", {.min = 1, .max = 1 << 30});
+  visit("max_tokens", c.max_tokens, "most tokens of a batch, on each side",
+        {.min = 1, .max = 1 << 30});
   visit("update_frequency", c.update_frequency, "batches whose gradients make one update",
         {.min = 1, .max = 1 << 20});
-  visit(
-      "pass_tokens", c.pass_tokens,
-      "target tokens that a worker passes through the model at a time; fewer take less memory and "
-      "stay in the caches; 0: its whole share of a batch",
-      {.min = 0});
-  visit("max_sentences", c.max_sentences, "sentences of a batch; 0: any number", {.min = 0});
+  visit("pass_tokens", c.pass_tokens,
+        "target tokens that a worker passes through the model at once; fewer take less memory and "
+        "stay in the caches; 0: its whole share of a batch",
+        {.min = 0});
+  visit("max_sentences", c.max_sentences, "most sentences of a batch; 0: no limit", {.min = 0});
   visit("max_source", c.max_source, "pairs with a longer source are left out", {.min = 1});
   visit("max_target", c.max_target, "pairs with a longer target are left out", {.min = 1});
   visit.choice("composition", c.composition, {"residual", "fairseq"},
                "pairs of similar length, grouped anew every epoch; or exactly fairseq's batches");
   visit("sentence_multiple", c.sentence_multiple,
         "fairseq's batches have fewer sentences than this, or a multiple of it", {.min = 1});
-  visit("seed", c.seed, "of the batches and their order", {.min = 0});
-  visit("temperature", c.temperature, "of a mixture of corpora: shares go with size^(1/T)",
+  visit("seed", c.seed, "seed of the batches and their order", {.min = 0});
+  visit("temperature", c.temperature,
+        "temperature T of a mixture of corpora: shares are proportional to size^(1/T)",
         {.min = 0.01});
-  visit("last_temperature", c.last_temperature, "what it moves to; 0: it stays", {.min = 0});
-  visit("annealing_epochs", c.annealing_epochs, "epochs until it is there", {.min = 0});
+  visit("last_temperature", c.last_temperature, "temperature after annealing; 0: no annealing",
+        {.min = 0});
+  visit("annealing_epochs", c.annealing_epochs, "epochs until last_temperature is reached",
+        {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, DropoutConfig& c) {
-  visit("residual", c.residual, "of embeddings and of every block's output",
+  visit("residual", c.residual, "dropout of embeddings and of every block's output",
         {.min = 0, .max = 0.99});
-  visit("attention", c.attention, "of attention probabilities", {.min = 0, .max = 0.99});
-  visit("activation", c.activation, "inside feed-forward blocks", {.min = 0, .max = 0.99});
+  visit("attention", c.attention, "dropout of attention probabilities", {.min = 0, .max = 0.99});
+  visit("activation", c.activation, "dropout inside feed-forward blocks", {.min = 0, .max = 0.99});
   visit("subwords", c.subwords,
-        "of BPE's merges: words of the training text are segmented anew in every epoch",
+        "BPE-dropout of merges: training words are segmented anew in every epoch",
         {.min = 0, .max = 0.99});
 }
 
@@ -56,12 +59,13 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
   visit("epsilon", c.epsilon, "added to Adam's denominator", {.min = 1e-30});
   visit.choice("form", c.form, {"fairseq", "textbook"},
                "epsilon is added before or after the bias correction of the denominator");
-  visit("weight_decay", c.weight_decay, "decoupled, times the learning rate; of all parameters",
+  visit("weight_decay", c.weight_decay,
+        "decoupled weight decay of all parameters, times the learning rate", {.min = 0});
+  visit("clip_norm", c.clip_norm, "largest L2 norm of the whole gradient; 0: no clipping",
         {.min = 0});
-  visit("clip_norm", c.clip_norm, "longest gradient (L2 norm of all of it); 0: any", {.min = 0});
   visit("average_decay", c.average_decay,
-        "what a moving average of the parameters keeps of itself at every update, 0.9999 for "
-        "example; the average is then what is validated and written as a model; 0: none",
+        "decay of a moving average of the parameters at every update, for example 0.9999; the "
+        "average is then validated and written as the model; 0: no average",
         {.min = 0, .max = 0.9999999});
 }
 
@@ -69,7 +73,7 @@ void fields(ConfigVisitor& visit, ScheduleConfig& c) {
   visit.choice("kind", c.kind, {"inverse-sqrt", "linear", "cosine", "constant", "t-fixup"},
                "how the learning rate moves after the warm-up; docs/training.md has the formulas");
   visit("peak", c.peak, "largest learning rate", {.min = 0});
-  visit("warmup", c.warmup, "updates until it is reached; t-fixup: the offset T0, no warm-up",
+  visit("warmup", c.warmup, "updates until the peak; t-fixup: the offset T0, no warm-up",
         {.min = 0});
   visit("warmup_init", c.warmup_init,
         "learning rate of the first update; the peak for inverse-sqrt without warm-up", {.min = 0});
@@ -81,84 +85,89 @@ void fields(ConfigVisitor& visit, ScheduleConfig& c) {
 void fields(ConfigVisitor& visit, LossConfig& c) {
   visit("label_smoothing", c.label_smoothing, "mass taken from the right symbol",
         {.min = 0, .max = 0.99});
-  visit.choice("smoothing", c.smoothing, {"others", "all"},
-               "it goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
-               "February 2021)");
-  visit("masked_share", c.masked_share, "masked models: tokens that are hidden",
+  visit.choice(
+      "smoothing", c.smoothing, {"others", "all"},
+      "the mass goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
+      "February 2021)");
+  visit("masked_share", c.masked_share, "masked models: share of tokens that are hidden",
         {.min = 0.001, .max = 1});
 }
 
 void fields(ConfigVisitor& visit, LossScaleConfig& c) {
-  visit("initial", c.initial, "factor on the loss at first", {.min = 1e-10});
-  visit("window", c.window, "updates without overflow after which it doubles", {.min = 1});
-  visit("minimum", c.minimum, "an overflow below it ends the run", {.min = 1e-10});
+  visit("initial", c.initial, "first factor on the loss", {.min = 1e-10});
+  visit("window", c.window, "updates without overflow after which the factor doubles", {.min = 1});
+  visit("minimum", c.minimum, "smallest factor; an overflow below it ends the run", {.min = 1e-10});
 }
 
 void fields(ConfigVisitor& visit, RunConfig& c) {
   visit("start_from", c.start_from,
-        "model or run whose parameters are the first values; the optimiser begins anew");
-  visit("max_updates", c.max_updates, "stop after so many; 0: any number", {.min = 0});
-  visit("max_epochs", c.max_epochs, "stop after so many; 0: any number", {.min = 0});
-  visit("seed", c.seed, "of first values, dropout and masking", {.min = 0});
+        "model or run whose parameters are the initial values; the optimiser state starts empty");
+  visit("max_updates", c.max_updates, "stop after this many updates; 0: no limit", {.min = 0});
+  visit("max_epochs", c.max_epochs, "stop after this many epochs; 0: no limit", {.min = 0});
+  visit("seed", c.seed, "seed of initial values, dropout and masking", {.min = 0});
   visit("workers", c.workers,
         "parts a batch is cut into, each computed by one thread; 0: one per core. The result "
         "depends on it, not on the number of threads",
         {.min = 0, .max = 4096});
   visit("device", c.device, "cpu, cuda or cuda:N");
   visit.choice("precision", c.precision, {"fp32", "bf16", "fp16"},
-               "of matrix products; parameters and optimiser are always fp32");
+               "precision of matrix products; parameters and optimiser are always fp32");
   visit.choice("ops", c.ops, {"fused", "reference"},
                "the project's own operators where they fit (CPU, fp32), or their definitions in "
                "LibTorch everywhere");
   visit("recompute", c.recompute,
         "compute every block again in the backward pass instead of keeping its activations: less "
         "memory, a third more work, the same result to the last bit");
-  visit.choice("on_nonfinite", c.on_nonfinite, {"stop", "skip", "lower"},
-               "a loss or gradient that is not finite ends the run; is skipped; is skipped and "
-               "halves the learning rate");
+  visit.choice(
+      "on_nonfinite", c.on_nonfinite, {"stop", "skip", "lower"},
+      "for a loss or gradient that is not finite: end the run; skip the update; skip it and "
+      "halve the learning rate");
 }
 
 void fields(ConfigVisitor& visit, ValidateConfig& c) {
-  visit("every_updates", c.every_updates, "0: not by updates", {.min = 0});
-  visit("every_epochs", c.every_epochs, "0: not by epochs", {.min = 0});
+  visit("every_updates", c.every_updates, "validate every N updates; 0: not by updates",
+        {.min = 0});
+  visit("every_epochs", c.every_epochs, "validate every N epochs; 0: not by epochs", {.min = 0});
   visit.choice("metric", c.metric, {"loss", "nll", "perplexity", "bleu"},
-               "what decides which model is the best");
+               "metric that selects the best model");
   visit("patience", c.patience,
-        "stop after so many validations in a row without a better metric; 0: never", {.min = 0});
-  visit("bleu", c.bleu, "translate the dev texts and score them, even if the metric is another");
+        "stop after this many validations in a row without a better metric; 0: never", {.min = 0});
+  visit("bleu", c.bleu,
+        "translate and score the dev texts even if another metric selects the best model");
   visit("beam", c.beam, "hypotheses kept while translating", {.min = 1, .max = 62});
 }
 
 void fields(ConfigVisitor& visit, CheckpointConfig& c) {
-  visit("every_updates", c.every_updates, "0: not by updates", {.min = 0});
-  visit("every_epochs", c.every_epochs, "0: not by epochs", {.min = 0});
-  visit("keep_last", c.keep_last, "latest checkpoints that are kept", {.min = 1});
+  visit("every_updates", c.every_updates, "save every N updates; 0: not by updates", {.min = 0});
+  visit("every_epochs", c.every_epochs, "save every N epochs; 0: not by epochs", {.min = 0});
+  visit("keep_last", c.keep_last, "number of latest checkpoints to keep", {.min = 1});
   visit("keep_epochs", c.keep_epochs,
-        "and of those at the end of an epoch; above 0, there is one at each end unless "
-        "every_epochs says otherwise",
+        "number of checkpoints at epoch ends to keep besides; above 0, every epoch ends with a "
+        "checkpoint unless every_epochs says otherwise",
         {.min = 0});
-  visit("keep_best", c.keep_best, "and of those with the best metric", {.min = 0});
+  visit("keep_best", c.keep_best, "number of checkpoints with the best metric to keep besides",
+        {.min = 0});
 }
 
 void fields(ConfigVisitor& visit, LogConfig& c) {
-  visit("every_updates", c.every_updates, "a line of metrics.jsonl", {.min = 1});
+  visit("every_updates", c.every_updates, "updates per line of metrics.jsonl", {.min = 1});
   visit("tensorboard", c.tensorboard, "also write event files");
 }
 
 void fields(ConfigVisitor& visit, TrainConfig& c) {
-  visit("description", c.description, "what this recipe is");
-  visit.table("data", c.data, "what to train on");
+  visit("description", c.description, "description of this recipe");
+  visit.table("data", c.data, "training data");
   visit.table("model", c.model, "architecture");
-  visit.table("dropout", c.dropout, "probabilities of being zeroed");
-  visit.table("batch", c.batch, "how sentences make batches and batches make updates");
+  visit.table("dropout", c.dropout, "dropout probabilities");
+  visit.table("batch", c.batch, "how sentences form batches and batches form updates");
   visit.table("loss", c.loss, "cross entropy");
   visit.table("optimizer", c.optimizer, "Adam");
   visit.table("schedule", c.schedule, "learning rate");
-  visit.table("train", c.train, "the run");
+  visit.table("train", c.train, "length, seed and device of the run");
   visit.table("loss_scale", c.loss_scale, "dynamic factor on the loss, fp16 only");
-  visit.table("validate", c.validate, "on the dev corpora");
-  visit.table("checkpoint", c.checkpoint, "what a run is resumed from");
-  visit.table("log", c.log, "what is written down");
+  visit.table("validate", c.validate, "validation on the dev corpora");
+  visit.table("checkpoint", c.checkpoint, "checkpoints, from which a run resumes");
+  visit.table("log", c.log, "metrics files");
 }
 
 namespace {
@@ -184,8 +193,8 @@ void check(const ScheduleConfig& s, int64_t max_updates) {
       "lower it, to the peak itself for no warm-up",
       s.warmup_init, s.peak);
   require(!has_end(s) || s.end <= s.peak,
-          "schedule.end: {} is more than schedule.peak = {}, from which the learning rate falls",
-          s.end, s.peak);
+          "schedule.end: {} is more than schedule.peak = {}, where the decay starts", s.end,
+          s.peak);
   const int64_t total = s.total > 0 ? s.total : max_updates;
   require(!has_end(s) || total > s.warmup,
           "schedule.total: {} updates are not more than the {} of the warm-up (0 stands for "
@@ -201,7 +210,7 @@ void check(const TrainConfig& c) {
   model::check(architecture);
   model::require_trainable(architecture, "trained");
   require(!c.data.prepared.empty(),
-          "data.prepared: names no directory; give one that `residual prepare` made, here or with "
+          "data.prepared: is empty; give a directory that `residual prepare` made, here or with "
           "--data");
   require(c.train.max_updates > 0 || c.train.max_epochs > 0,
           "train.max_updates and train.max_epochs are both 0: the run would never end");
@@ -268,7 +277,7 @@ data::BatchOptions batch_options(const BatchConfig& c) {
 
 namespace {
 
-// "table.key" -> value, as written in TOML.
+// Maps "table.key" to its value as TOML text.
 std::map<std::string, std::string> flatten(const TrainConfig& config) {
   std::map<std::string, std::string> values;
   std::istringstream lines(to_toml(config));
@@ -302,7 +311,7 @@ std::vector<Difference> differences(const TrainConfig& before, TrainConfig now, 
     now.model.source_vocabulary = before.model.source_vocabulary;
   if (now.model.target_vocabulary == 0)
     now.model.target_vocabulary = before.model.target_vocabulary;
-  const bool ends = has_end(now.schedule);  // others have no use for a total
+  const bool ends = has_end(now.schedule);  // the other kinds ignore the total
   const auto old_values = flatten(before);
   std::vector<Difference> found;
   for (const auto& [key, value] : flatten(resolve(std::move(now)))) {

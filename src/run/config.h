@@ -8,7 +8,8 @@
 #include "data/batcher.h"
 #include "model/config.h"
 
-// A training run as its recipe says it. The defaults are fairseq's where it has one.
+// The configuration of a training run, as its recipe gives it. Defaults follow fairseq where
+// fairseq has one.
 namespace residual::run {
 
 enum class TextSide { source, target };
@@ -135,15 +136,15 @@ struct TrainConfig {
 };
 void fields(ConfigVisitor& visit, TrainConfig& config);
 
-// Fails, naming the keys, unless they make sense together. Looks at no file.
+// Fails, naming the keys, if values contradict each other. Reads no file.
 void check(const TrainConfig& config);
 
-// What is allowed but hardly meant; "" if there is nothing.
+// Returns a warning about values that are allowed but probably unintended; "" if there are none.
 std::string doubt_about(const TrainConfig& config);
 
-// The configuration with what is left to be chosen filled in: workers (all cores of so many
-// machines like this), the end of the schedule, the last temperature, the scheme's variant. Sizes
-// of vocabularies come from the corpus.
+// Returns the configuration with its open values filled in: workers (one per core, over that many
+// machines like this one), the end of the schedule, the last temperature, the scheme's variant.
+// The sizes of vocabularies come from the corpus.
 TrainConfig resolve(TrainConfig config, int processes = 1);
 
 data::BatchOptions batch_options(const BatchConfig& config);
@@ -152,9 +153,9 @@ struct Difference {
   std::string key, before, now;
 };
 
-// The keys in which the two differ and that decide what a run computes: those of [checkpoint],
-// [log], where the corpus lies, the device and, unless `same_length`, how long it goes on do not.
-// What `now` leaves to be chosen is as it was.
+// Returns the differing keys that change what a run computes. It ignores [checkpoint], [log], the
+// corpus's location, the device and, unless `same_length`, the run's length. A value that `now`
+// leaves open counts as unchanged.
 std::vector<Difference> differences(const TrainConfig& before, TrainConfig now,
                                     bool same_length = false);
 

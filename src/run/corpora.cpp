@@ -59,13 +59,13 @@ std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
   return opened;
 }
 
-// The tables have the symbols of the first corpus, and nothing looks at an id again before it is
-// used. A side that the model does not read may have others.
+// The embedding tables have the symbols of the first corpus, and no later code checks an id before
+// using it as an index. A side that the model does not read may have other symbols.
 void Corpora::check_ids(const Entry& entry, const TrainConfig& config) const {
   const data::CorpusFooter& footer = entry.corpus->footer();
   const auto check = [&](TextSide side, const char* name, uint32_t limit, int64_t symbols) {
     if (config.model.kind != model::Kind::translation && config.data.side != side) return;
-    require(limit <= symbols, "{}: has {} ids up to {}, the model's vocabulary {} symbols",
+    require(limit <= symbols, "{}: has {} ids up to {}, but the model's vocabulary has {} symbols",
             entry.corpus->path().string(), name, int64_t{limit} - 1, symbols);
   };
   check(TextSide::source, "source", footer.source_id_limit, source_symbols_);
@@ -201,7 +201,7 @@ void Corpora::require_dev_text() const {
   for (const auto& [prepared, corpus, prefix] : dev_) {
     require(fs::is_regular_file(directory_ / prepared.source_text) &&
                 fs::is_regular_file(directory_ / prepared.target_text),
-            "{}: keeps no raw text of {}, which BLEU is computed on; prepare it anew",
+            "{}: has no raw text of {}, which BLEU needs; run `residual prepare` again",
             directory_.string(), prepared.file);
   }
 }
@@ -221,7 +221,7 @@ std::string Corpora::lines_of(const data::Batch& batch, size_t most) const {
 std::string Corpora::fingerprint(const std::vector<Entry>& entries) {
   Checksum sum;
   for (const auto& entry : entries) {
-    // With the checksums of all that the file holds.
+    // The header includes the checksums of the file's whole content.
     const auto& footer = entry.corpus->footer();
     sum.add({reinterpret_cast<const char*>(&footer), sizeof(footer)});
     sum.add(entry.prepared.source_tag + "\n");
@@ -232,12 +232,13 @@ std::string Corpora::fingerprint(const std::vector<Entry>& entries) {
 void Corpora::require_those_of(const State& state, const fs::path& path) const {
   // Checkpoints of older versions do not name their corpora.
   require(state.corpus.empty() || state.corpus == fingerprint(),
-          "{}: is not the corpus that {} was trained on; go on with that, or start a new run with "
+          "{}: is not the corpus that {} was trained on; resume with that corpus, or start a new "
+          "run with "
           "another --output",
           directory_.string(), path.string());
   require(state.dev_corpus.empty() || state.dev_corpus == dev_fingerprint(),
-          "{}: has not the dev corpus that {} was validated on; go on with that, or start a new "
-          "run with another --output",
+          "{}: its dev corpus is not the one that {} was validated on; resume with that corpus, or "
+          "start a new run with another --output",
           directory_.string(), path.string());
 }
 

@@ -14,41 +14,43 @@
 
 namespace residual::run {
 
-// The corpora of a prepared directory as training needs them.
+// The corpora of a prepared directory, loaded for training.
 class Corpora {
  public:
-  // An Error if the directory is not prepared, has no training corpus, its vocabularies are not
-  // those its corpora were made with, a corpus has ids that a model's tables would not have, or a
-  // file of text processing is missing or not the one that was prepared.
+  // Throws an Error if the directory is not prepared or has no training corpus, if its vocabularies
+  // differ from those its corpora were made with, if a corpus has ids outside the model's tables,
+  // or if a text-processing file is missing or was changed.
   explicit Corpora(const TrainConfig& config);
 
-  // The configuration with the vocabularies' sizes. An Error if they do not fit its sharing.
+  // Returns the configuration with the vocabularies' sizes. Throws an Error if the sizes do not
+  // allow its sharing.
   TrainConfig with_vocabularies(TrainConfig config) const;
 
   data::Batcher batcher(const TrainConfig& config) const;
-  // Every pair of every dev corpus that the model has positions for, in the order of the corpora,
-  // packed into batches of about as many tokens a side as a worker passes at a time.
+  // Returns every dev pair that the model has positions for, in the order of the corpora, packed
+  // into batches with about as many tokens per side as a worker passes through the model at once.
   std::vector<data::Batch> dev_batches(const TrainConfig& config) const;
 
   std::vector<data::PreparedCorpus> dev() const;
-  void require_dev_text() const;  // an Error if a dev corpus comes without its raw lines
+  void require_dev_text() const;  // throws an Error if a dev corpus has no raw text
 
-  // "train en-de: lines 3, 17, 18 and 40 more": where a training batch's sentences come from.
+  // Describes where a training batch's sentences come from:
+  // "train en-de: lines 3, 17, 18 and 40 more".
   std::string lines_of(const data::Batch& batch, size_t most = SIZE_MAX) const;
 
-  // For the model directory: languages, tags, vocabularies.
+  // The languages, tags and vocabularies to write into the model directory.
   model::Description description(const TrainConfig& config) const;
   const fs::path& directory() const { return directory_; }
-  // The files of text processing, by name, as they were when this was made: whatever becomes of the
-  // directory, the models of a run keep the symbols that their corpora have.
+  // The text-processing files by name, as read by the constructor. If the directory changes during
+  // the run, the run's models still get the symbols that their corpora have.
   const std::map<std::string, std::string>& text_files() const { return text_; }
   text::Vocabulary vocabulary(const std::string& file) const;
   text::Segmenter segmenter(const std::string& language) const;
-  // Checksums of the training and of the dev corpora, their languages, tags and vocabularies.
+  // Fingerprints of the training and dev corpora, their languages, tags and vocabularies.
   std::string fingerprint() const { return fingerprint(train_); }
   std::string dev_fingerprint() const { return fingerprint(dev_); }
-  // An Error if they are not those of the run at `path`, by the state of its checkpoint: going on
-  // would make another run of it.
+  // Throws an Error if the fingerprints differ from those in the checkpoint's state of the run at
+  // `path`, because resuming would then compute a different run.
   void require_those_of(const State& state, const fs::path& path) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace residual::run {
 namespace {
 
-constexpr double kSeconds = 0.2;  // between two drawings
+constexpr double kSeconds = 0.2;  // between two redraws
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 
 namespace residual::run {
 
-// Where a run is, for people.
+// The progress of a run, for the terminal.
 struct Status {
   int64_t update = 0;
   int64_t max_updates = 0;  // 0: not known
@@ -24,7 +24,7 @@ struct Status {
 //  12,345 tokens/s | 2h 03m left"
 std::string format_status(const Status& status);
 
-// One line that is written over on a terminal; elsewhere the lines that `log` is asked for.
+// On a terminal, the display redraws one line; elsewhere it prints only the lines of line().
 class Display {
  public:
   explicit Display(Progress::Terminal terminal = Progress::Terminal::standard_error());
@@ -33,7 +33,7 @@ class Display {
   Display& operator=(const Display&) = delete;
 
   void update(const Status& status);   // after every update
-  void line(const std::string& text);  // stays; above the live line
+  void line(const std::string& text);  // prints a permanent line above the live one
   bool live() const { return terminal_.is_terminal; }
 
  private:

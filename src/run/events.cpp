@@ -17,7 +17,7 @@ constexpr size_t kBufferBytes = 1 << 16;
 
 // Protocol buffers: a field is its number and wire type in one byte, then its value.
 constexpr int kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5;
-// Of tensorflow.Event, .Summary, .Summary.Value and .SessionLog.
+// Field tags of tensorflow.Event, .Summary, .Summary.Value and .SessionLog.
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;
 constexpr int kValue = 1;
 constexpr int kTag = 1, kSimpleValue = 2;
@@ -71,8 +71,8 @@ double now() {
   return std::chrono::duration<double>(since_1970).count();
 }
 
-// Viewers read the files of a directory in the order of their names: the seconds come first, and
-// are moved on if a file of this second is there.
+// Viewers read a directory's files in the order of their names. The name begins with the time in
+// seconds, which is increased if a file of that second exists.
 fs::path new_file(const fs::path& directory) {
   constexpr const char* kPrefix = "events.out.tfevents.";  // TensorBoard looks for "tfevents"
   auto seconds = static_cast<int64_t>(now());
@@ -112,7 +112,7 @@ EventFile::~EventFile() {
   try {
     flush();
     system_.close(file_, path_);
-  } catch (const Error&) {  // the caller who wants to know calls flush()
+  } catch (const Error&) {  // a caller that needs the error calls flush()
   }
 }
 
@@ -128,7 +128,7 @@ void EventFile::scalar(const std::string& tag, float value, int64_t step, double
 }
 
 void EventFile::flush() {
-  const std::string records = std::exchange(buffer_, {});  // a failed write is not tried again
+  const std::string records = std::exchange(buffer_, {});  // a failed write is not retried
   system_.write(file_, path_, records);
 }
 

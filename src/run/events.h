@@ -6,20 +6,19 @@
 
 #include "base/files.h"
 
-// What TensorBoard reads: records (TensorFlow's TFRecord framing) that each hold one protocol
-// buffer of type tensorflow.Event. docs/formats.md gives the few fields that are used.
+// TensorBoard's event files: records in TensorFlow's TFRecord framing, each with one protocol
+// buffer of type tensorflow.Event. docs/formats.md lists the fields in use.
 namespace residual::run {
 
 // The cyclic redundancy check of RFC 3720 (Castagnoli's polynomial), which guards the records.
 uint32_t crc32c(std::string_view bytes);
 
-// A new event file in `directory`, named so that viewers read it after those that are there.
-// Records are buffered; flush() hands them to the system, and so does the destructor, which keeps
-// errors to itself.
+// A new event file in `directory`, named so that viewers read it after the existing ones. Records
+// are buffered; flush() and the destructor write them. The destructor ignores errors.
 class EventFile {
  public:
-  // A session that resumes after some update gives the next one: viewers then forget what earlier
-  // sessions wrote of it and of later ones, so that no step is shown twice. 0: nothing to forget.
+  // A session that resumes passes the first update it will compute: viewers then discard what
+  // earlier sessions wrote from that update on, so that no step appears twice. 0: discard nothing.
   explicit EventFile(const fs::path& directory, int64_t resumes_at = 0,
                      FileSystem& system = FileSystem::real());
   ~EventFile();
@@ -33,7 +32,7 @@ class EventFile {
   const fs::path& path() const { return path_; }
 
  private:
-  void add(std::string_view event);  // frames it
+  void add(std::string_view event);  // adds the record's framing
 
   FileSystem& system_;
   fs::path path_;

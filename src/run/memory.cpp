@@ -18,15 +18,15 @@ constexpr double kMostOfIt = 0.8;
 // Floats that a block of each kind keeps per token for its backward pass, its residual add and
 // norm included, in units of the width d; a feed-forward block keeps its inner width besides.
 struct Kept {
-  int64_t self_attention;   // q, k, v, their mixture, what is added, the sum, its norm
-  int64_t cross_attention;  // likewise; keys and values are per source token
-  int64_t feed_forward;     // what is added, the sum, its norm
+  int64_t self_attention;   // q, k, v, context, block output, residual sum, its norm
+  int64_t cross_attention;  // the same; keys and values are per source token
+  int64_t feed_forward;     // block output, residual sum, its norm
 };
 constexpr Kept kAll{7, 7, 3};
-constexpr Kept kInputs{3, 3, 3};    // train.recompute: nothing from inside
-constexpr int64_t kLossRows = 256;  // whose logits exist at a time
+constexpr Kept kInputs{3, 3, 3};    // train.recompute: nothing inside the block
+constexpr int64_t kLossRows = 256;  // rows whose logits exist at once
 
-// Of the layers that lie above each other; the loss of one worker.
+// Activations of all stacked layers, and the loss of one worker.
 int64_t activation_floats(const TrainConfig& c, int64_t workers) {
   const int64_t d = c.model.width;
   const Kept block = c.train.recompute ? kInputs : kAll;
@@ -38,24 +38,25 @@ int64_t activation_floats(const TrainConfig& c, int64_t workers) {
   if (c.model.kind == model::Kind::translation) {
     per_token += c.model.decoder_layers * block.cross_attention * d;
   }
-  if (c.train.recompute) per_token += kAll.self_attention * d + c.model.inner;  // one at a time
+  if (c.train.recompute) per_token += kAll.self_attention * d + c.model.inner;  // one block
   int64_t tokens = c.batch.max_tokens * workers / c.train.workers;
   if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * workers);
   const int64_t symbols = std::max(c.model.source_vocabulary, c.model.target_vocabulary);
   return per_token * tokens + workers * (kLossRows + d) * symbols;
 }
 
-// The number in a file of one; -1 if it has none.
+// Reads a file that holds one number; -1 if it has none.
 int64_t number_in(const fs::path& file) {
   std::ifstream stream(file);
   int64_t number = -1;
   return stream >> number ? number : -1;
 }
 
-// Of a control group's use, what only caches files: it gives way to whoever needs memory.
+// The page cache that is charged to a control group. It does not count as used, because the
+// kernel reclaims it when a process needs memory.
 int64_t cached_files(const fs::path& group) {
   std::ifstream stream(group / "memory.stat");
-  int64_t own = 0, total = 0;  // version 1 counts the groups below apart
+  int64_t own = 0, total = 0;  // version 1 counts child groups separately
   std::string key;
   for (int64_t value = 0; stream >> key >> value;) {
     if (key.ends_with("active_file")) (key.starts_with("total_") ? total : own) += value;
@@ -121,7 +122,7 @@ void require_memory(const TrainConfig& config, int64_t available, int processes)
   const std::string advice =
       fixed < available ? fmt::format("lower batch.pass_tokens from {}{}", config.batch.pass_tokens,
                                       config.train.recompute ? "" : ", or set train.recompute")
-                        : std::string("lower train.workers, or take a smaller model");
+                        : std::string("lower train.workers, or use a smaller model");
   require(need.total() <= available, "the run needs about {}, {} are free ({}); {}",
           format_memory(need.total()), format_memory(available), describe(need), advice);
   if (static_cast<double>(need.total()) > kMostOfIt * static_cast<double>(available)) {

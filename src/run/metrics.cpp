@@ -29,7 +29,7 @@ GrowingFile::GrowingFile(fs::path path, int64_t bytes, FileSystem& system)
   if (bytes == kAll) bytes = static_cast<int64_t>(read_file(path_).rfind('\n') + 1);
   if (bytes == bytes_) return;
   if (bytes > bytes_) {
-    log::warn("{}: has {} bytes, the checkpoint knew of {}: lines are missing", path_.string(),
+    log::warn("{}: has {} bytes, but the checkpoint recorded {}: lines are missing", path_.string(),
               bytes_, bytes);
     return;
   }

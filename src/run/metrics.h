@@ -15,12 +15,12 @@ struct Averages {
 };
 Averages averages(const Sums& sums);
 
-// A file that only grows.
+// An append-only file.
 class GrowingFile {
  public:
-  static constexpr int64_t kAll = -1;  // but for a last line that was not finished
+  static constexpr int64_t kAll = -1;  // all bytes except an unfinished last line
 
-  // Opens or creates it, and cuts it back to `bytes` if it is longer.
+  // Opens or creates the file, and truncates it to `bytes` if it is longer.
   explicit GrowingFile(fs::path path, int64_t bytes = kAll,
                        FileSystem& system = FileSystem::real());
   ~GrowingFile();
@@ -29,7 +29,7 @@ class GrowingFile {
 
   void append(std::string_view text);
   void append_line(const nlohmann::ordered_json& object);
-  void sync();  // what was appended survives a loss of power
+  void sync();  // appended lines then survive a loss of power
   int64_t bytes() const { return bytes_; }
 
  private:

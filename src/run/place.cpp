@@ -9,12 +9,12 @@
 namespace residual::run {
 namespace {
 
-constexpr int kPort = 29500;  // torchrun's
+constexpr int kPort = 29500;  // torchrun's default
 
-// One kind of starter: the variables it sets for each process.
+// The environment variables that one launcher sets for each process.
 struct Starter {
   const char *rank, *size;
-  const char* job = nullptr;  // the same for all of them, and mostly for no others
+  const char* job = nullptr;  // an id that all processes of one job share
 };
 constexpr Starter kStarters[] = {
     {"RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
@@ -60,7 +60,7 @@ Place place_from(const std::function<const char*(const char*)>& variable) {
     }
     const char* const port = variable("MASTER_PORT");
     place.port = port == nullptr ? kPort : number("MASTER_PORT", port, 1, 65'534);
-    // torchrun's own server is at that port.
+    // torchrun's own server listens at MASTER_PORT.
     const char* const taken = variable("TORCHELASTIC_USE_AGENT_STORE");
     if (taken != nullptr && std::strcmp(taken, "True") == 0) ++place.port;
     if (const char* host = variable("MASTER_ADDR")) {
@@ -73,7 +73,7 @@ Place place_from(const std::function<const char*(const char*)>& variable) {
     return place;
   }
   fail(
-      "--distributed: nothing says which of how many processes this is. Start it with torchrun, "
+      "--distributed: the environment has no rank and number of processes. Start with torchrun, "
       "mpirun or srun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
 }
 

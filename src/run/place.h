@@ -5,7 +5,7 @@
 
 namespace residual::run {
 
-// Where a process stands among those that train one model, and where they meet.
+// The rank of a process among those that train one model, and the address where they meet.
 struct Place {
   int rank = 0;
   int size = 1;
@@ -14,9 +14,9 @@ struct Place {
   std::string job;  // keeps two groups on the same machines apart; may be empty
 };
 
-// As whoever started the processes says it in their environment: torchrun (RANK, WORLD_SIZE,
-// MASTER_ADDR, MASTER_PORT; also by hand), Open MPI, MPICH and Intel MPI, or Slurm.
-// `variable` gives a variable's value, null if it is not set.
+// Reads the place from the launcher's environment variables: torchrun (RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT; also set by hand), Open MPI, MPICH and Intel MPI, or Slurm.
+// `variable` returns a variable's value, or null if it is not set.
 Place place_from(const std::function<const char*(const char*)>& variable);
 Place place_from_environment();
 

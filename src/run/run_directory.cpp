@@ -88,7 +88,7 @@ int lock(const fs::path& path) {
   const int file = ::open((path / kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) fail_errno(path / kLock, "cannot open");
   bool is_mine = false;
-  for (int i = 0; i < 5 && !is_mine; ++i) {  // `residual study` may just be looking
+  for (int i = 0; i < 5 && !is_mine; ++i) {  // `residual study` may hold the lock briefly
     if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     is_mine = ::flock(file, LOCK_EX | LOCK_NB) == 0;
   }
@@ -99,7 +99,7 @@ int lock(const fs::path& path) {
   return file;
 }
 
-// Of what a run writes.
+// The names that a run writes.
 constexpr const char* kNames[] = {kRunConfig, "best",        "last",   kEnvironment,
                                   kMetrics,   "speed.jsonl", "log.txt"};
 
@@ -111,8 +111,8 @@ bool is_written_by_run(const std::string& name) {
           name.find_first_not_of("0123456789", bundle.size()) == std::string::npos);
 }
 
-// All that a run writes but for its configuration, which is replaced; whatever else lies there is
-// the user's and stays.
+// Removes everything that a run writes except its configuration, which is replaced. Other files
+// belong to the user and stay.
 void remove_run(const fs::path& path) {
   const fs::path checkpoints = path / kCheckpoints;
   for (const auto& [update, file] : CheckpointStore(checkpoints, {}).list()) fs::remove(file);
@@ -123,14 +123,14 @@ void remove_run(const fs::path& path) {
       if (condition(item.filename().string())) fs::remove_all(item);
     }
   };
-  remove_if(checkpoints, [](const std::string& name) {  // of a process that was killed
+  remove_if(checkpoints, [](const std::string& name) {  // left by a killed process
     return name.find(".safetensors.partial-") != std::string::npos;
   });
   remove_if(path,
             [](const std::string& name) { return name != kRunConfig && is_written_by_run(name); });
 }
 
-// Whether what lies there was written by a run.
+// Tells whether a run wrote the existing file or directory.
 bool holds_run(const fs::path& path) {
   if (!fs::is_directory(path / kCheckpoints) && !fs::exists(path / kMetrics)) return false;
   try {
@@ -142,12 +142,12 @@ bool holds_run(const fs::path& path) {
   }
 }
 
-// Fails if a run would write over what no run wrote: a model directory, a recipe, others'
+// Fails if a run would overwrite files that no run wrote: a model directory, a recipe, foreign
 // checkpoints.
 void require_no_strangers(const fs::path& path) {
   const auto require_none = [&](bool is_there, const char* name) {
     require(!is_there,
-            "{}: has a {} that is not a run's, and a run would write over it; give another "
+            "{}: has a {} that no run wrote, and a run would overwrite it; give another "
             "--output",
             path.string(), name);
   };
@@ -156,15 +156,15 @@ void require_no_strangers(const fs::path& path) {
   require_none(fs::exists(checkpoints) && !fs::is_empty(checkpoints), kCheckpoints);
 }
 
-// Whether it is the directory or lies in it.
+// Tells whether a path is the directory or lies inside it.
 bool lies_in(const fs::path& path, const fs::path& directory) {
   const fs::path inside =
       fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(directory));
   return !inside.empty() && *inside.begin() != "..";
 }
 
-// A run that has written models, but no checkpoint, was killed while it wrote the first one; or
-// somebody removed its checkpoints.
+// A run with models but without a checkpoint was either killed while it wrote the first checkpoint,
+// or somebody removed its checkpoints.
 void require_checkpoints(const fs::path& path, const TrainConfig& config) {
   const auto update_of = [&](const char* name) {
     const fs::path model = path / name;
@@ -184,7 +184,7 @@ void require_checkpoints(const fs::path& path, const TrainConfig& config) {
       std::ranges::any_of(validations_of(path, config.validate.metric),
                           [&](const auto& v) { return v.first < update && !std::isnan(v.second); });
   require(first && (every == 0 || update <= every) && !was_before,
-          "{}: has models, but no checkpoint to go on from; start over with --force, or give "
+          "{}: has models, but no checkpoint to resume from; start over with --force, or give "
           "another --output",
           path.string());
 }
@@ -197,7 +197,7 @@ void require_same_run(const fs::path& path, const TrainConfig& before, const Tra
     list += fmt::format("\n  {}: was {}, now {}", d.key, d.before, d.now);
   }
   require(list.empty(),
-          "{}: the run cannot be resumed with other values of these keys; undo the change, or "
+          "{}: the run cannot resume with changed values of these keys; undo the change, or "
           "start a new run with another --output:{}",
           path.string(), list);
 }
@@ -225,7 +225,8 @@ RunDirectory::~RunDirectory() {
 RunDirectory RunDirectory::create(const fs::path& path, const TrainConfig& config, bool force) {
   require_writable(path);
   require(!fs::exists(path / "prepared.toml"),
-          "{}: holds a prepared corpus, with which a run would be lost; give another --output",
+          "{}: holds a prepared corpus, and preparing it again would delete the run; give another "
+          "--output",
           path.string());
   const bool used = holds_run(path);
   if (!used) require_no_strangers(path);
@@ -273,8 +274,8 @@ void RunDirectory::begin(const std::string& libraries, int processes, FileSystem
   const fs::path file = path_ / kEnvironment;
   try {
     if (fs::exists(file)) read_config(file, environment);
-  } catch (const Error& error) {  // only a record: no reason to stop
-    log::warn("{}; it begins anew", error.what());
+  } catch (const Error& error) {  // the file is only a record, so training goes on
+    log::warn("{}; the file is started anew", error.what());
     environment = {};
   }
   environment.sessions.push_back(session(libraries, processes));

@@ -10,26 +10,26 @@
 
 namespace residual::run {
 
-// All that a run tells: people through the display and log.txt, programs through metrics.jsonl
-// (values that depend on configuration, corpus and update alone), speed.jsonl (times) and
-// TensorBoard's event files.
+// All output of a run: the display and log.txt for people; metrics.jsonl (values that depend only
+// on configuration, corpus and update), speed.jsonl (times) and TensorBoard's event files for
+// programs.
 class RunLog {
  public:
-  RunLog() = default;  // tells nobody
+  RunLog() = default;  // writes nothing
   // A run that resumes after `update` continues metrics.jsonl at `metrics_bytes`.
   RunLog(const fs::path& run, bool tensorboard, int64_t update, int64_t metrics_bytes,
          FileSystem& system);
 
-  void say(const std::string& text);   // on the display, and with the time in log.txt
-  void note(const std::string& text);  // in log.txt only
+  void say(const std::string& text);   // to the display, and with the time to log.txt
+  void note(const std::string& text);  // to log.txt only
   void live(const Status& status);
 
-  // A line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars
+  // Writes a line of metrics.jsonl: {"kind": kind, "update": ..., ...}. Numbers also become scalars
   // "kind/key" of the event file.
   void metrics(const std::string& kind, int64_t update, const nlohmann::ordered_json& values);
   void speed(const nlohmann::ordered_json& values);
 
-  int64_t sync();  // how long metrics.jsonl is, all of it on disk
+  int64_t sync();  // flushes metrics.jsonl to disk and returns its length
 
  private:
   struct Outlets {

@@ -7,13 +7,13 @@
 namespace residual::run {
 
 // SIGINT, SIGTERM and SIGHUP ask the run to stop after the update it is in; the second one ends the
-// process at once. SIGHUP is left alone where it was ignored before (nohup), and is neither the
-// first nor the second of two: a terminal that is closed may send several. One object at a time,
-// made before the threads that compute; what was installed before comes back after it.
+// process at once. A SIGHUP that was ignored before (nohup) stays ignored, and SIGHUP never counts
+// as one of the two, because a closing terminal may send several. Only one object may exist, made
+// before the computing threads; the destructor restores the previous handlers.
 //
-// The thread that makes it and those started meanwhile block the signals, and an idle thread takes
-// them: oneDNN's products may keep the stack pointer in a buffer of the heap, and a handler's frame
-// would overwrite what lies before the buffer (docs/decisions.md).
+// The thread that makes the object and the threads started after it block the signals, and an idle
+// thread receives them. The reason: oneDNN's products may point the stack pointer into a heap
+// buffer, and a handler's frame would overwrite the memory below it (docs/decisions.md).
 class StopSignals {
  public:
   StopSignals();
@@ -21,7 +21,7 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  int received() const;  // the signal's number, or 0
+  int received() const;  // number of the signal, or 0
 
  private:
   std::binary_semaphore end_{0};

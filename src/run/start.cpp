@@ -11,12 +11,14 @@ namespace {
 void require_same_model(const model::Directory& model, const TrainConfig& config) {
   TrainConfig there = config;
   there.model = model.description().model;
-  there.model.max_positions = config.model.max_positions;  // which is no parameter's shape
+  there.model.max_positions =
+      config.model
+          .max_positions;  // positions are computed, so no parameter's shape depends on them
   std::string list;
   for (const auto& d : differences(there, config)) {
     list += fmt::format("\n  {}: is {} there, {} here", d.key, d.before, d.now);
   }
-  require(list.empty(), "{}: the run cannot start from it; its model is another:{}",
+  require(list.empty(), "{}: the run cannot start from this model, whose architecture differs:{}",
           model.path().string(), list);
 }
 

@@ -8,11 +8,11 @@
 
 namespace residual::run {
 
-// A model knows its symbols by their ids alone.
+// A model identifies symbols only by their ids, so the vocabularies must be equal.
 bool have_same_symbols(const text::Vocabulary& a, const text::Vocabulary& b);
 
-// The parameters of the model train.start_from, one after the other. An Error unless it has the
-// architecture and the vocabularies of the run.
+// Returns the parameters of the model train.start_from in one flat buffer. Throws an Error unless
+// the model has the run's architecture and vocabularies.
 std::vector<float> start_values(const TrainConfig& config, const Corpora& corpora);
 
 }  // namespace residual::run

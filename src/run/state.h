@@ -10,10 +10,10 @@
 
 namespace residual::run {
 
-// What has been summed up since the last line of metrics.
+// Sums since the last line of metrics.jsonl.
 struct Sums {
   int64_t updates = 0;
-  int64_t tokens = 0;  // that were predicted
+  int64_t tokens = 0;  // predicted tokens
   int64_t source_tokens = 0;
   int64_t sentences = 0;
   double loss = 0;  // natural logarithms
@@ -28,29 +28,29 @@ struct BestValidation {
   double value = 0;
 };
 
-// All of a run that is not parameters and moments. A pure function of configuration, corpus and
-// the number of updates: nothing in it tells whether the run was ever interrupted.
+// The state of a run besides parameters and moments. It is a pure function of configuration,
+// corpus and the number of updates, so it does not reveal whether the run was interrupted.
 struct State {
-  std::string corpus;            // fingerprint of what is trained on
-  std::string dev_corpus;        // and of what is validated on
-  int64_t update = 0;            // completed ones
+  std::string corpus;            // fingerprint of the training corpora
+  std::string dev_corpus;        // fingerprint of the dev corpora
+  int64_t update = 0;            // completed updates
   data::BatchPosition position;  // of the next batch
   Sums sums;
-  double learning_rate_factor = 1;  // of train.on_nonfinite = lower
-  int64_t skipped = 0;              // updates left out since they were not finite
+  double learning_rate_factor = 1;  // set by train.on_nonfinite = lower
+  int64_t skipped = 0;              // updates skipped because they were not finite
   int64_t skipped_in_a_row = 0;
   double loss_scale = 1;
   int64_t good_updates = 0;  // since the loss scale last changed
   int64_t validated = -1;    // update of the latest validation
   int64_t validations_without_gain = 0;
   int64_t metrics_bytes = 0;         // length of metrics.jsonl
-  std::vector<BestValidation> best;  // best first; at least one is remembered
+  std::vector<BestValidation> best;  // best first; keeps at least one
   std::vector<int64_t> epoch_ends;   // updates of the latest checkpoints at an epoch's end
 };
 void fields(ConfigVisitor& visit, State& state);
 
-int64_t epoch_of(const State& state);  // of the last update
-// Says which limit a run has gone beyond before, or nothing.
+int64_t epoch_of(const State& state);  // epoch of the last update
+// Returns a message about the limit that the run has already passed, or "".
 std::string passed_limit(const RunConfig& limits, const State& state);
 
 }  // namespace residual::run

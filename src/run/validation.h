@@ -9,20 +9,20 @@
 
 namespace residual::run {
 
-// What a validation is among those so far: not among the best that are kept, among them, the best.
+// The rank of a validation so far: not among the kept best, among them, or the best.
 enum class Rank { none, kept, best };
 
-// Notes a validation of the current update, by fairseq's rules: only a strictly better value ends
-// the count of validations without gain; of equal values the newest is the best. `keep` best ones
-// are remembered, at least one.
+// Records a validation of the current update, by fairseq's rules: only a strictly better value
+// resets the count of validations without gain; the newest of equal values is the best. The state
+// keeps the `keep` best validations, at least one.
 Rank note_validation(State& state, Metric metric, double value, int64_t keep);
 
 const char* name_of(Metric metric);
 
-// Whether a is better than b; what is not a number is worse than any.
+// Tells whether a is better than b; NaN is worse than any number.
 bool is_better(Metric metric, double a, double b);
 
-// What the validations of a run have found so far, by update: of its metrics.jsonl.
+// Reads the results of a run's validations from its metrics.jsonl, by update.
 std::map<int64_t, double> validations_of(const fs::path& run, Metric metric);
 
 }  // namespace residual::run

@@ -44,7 +44,7 @@ class Verifier {
   Verification take() { return std::move(result_); }
 
  private:
-  // `check` gives what there is to say of a sound part, and throws or notes what is wrong.
+  // `check` returns a summary of a sound part; it throws or records a problem otherwise.
   template <class Check>
   void part(const fs::path& path, const Check& check) {
     const size_t before = result_.problems.size();
@@ -101,13 +101,13 @@ class Verifier {
     const State state =
         config != nullptr ? read_checkpoint(path, *config).state : verify_checkpoint(path);
     finite(model::SafeTensors::open(path));
-    return fmt::format("checkpoint of update {}, checksum right", state.update);
+    return fmt::format("checkpoint of update {}, checksum correct", state.update);
   }
 
   std::string corpus(const fs::path& path) {
     const auto corpus = data::Corpus::open(path);
     corpus.verify();
-    return fmt::format("{} pairs, checksums right",
+    return fmt::format("{} pairs, checksums correct",
                        format_count(static_cast<uint64_t>(corpus.size())));
   }
 
@@ -124,7 +124,7 @@ class Verifier {
                    const fs::path& path) {
     for (const auto& d : description.directions) {
       require(d.source_tag.empty() || source.id(d.source_tag) != text::Vocabulary::kUnk,
-              "{}: has no {}, which goes before each sentence that is translated to {}",
+              "{}: has no {}, the tag that precedes each sentence to be translated to {}",
               path.string(), d.source_tag, d.target);
     }
   }
@@ -147,7 +147,7 @@ class Verifier {
       }
       finite(weights);
       return fmt::format("{} tensors, {}", weights.tensors().size(),
-                         readable ? "as the configuration wants them" : "all finite");
+                         readable ? "as the configuration requires" : "all finite");
     });
     if (!readable) return;
     const model::Config& c = description.model;
@@ -199,7 +199,7 @@ class Verifier {
         data::Manifest one;
         one.files = {file};
         data::verify(one, path);
-        return fmt::format("{} bytes, checksum right",
+        return fmt::format("{} bytes, checksum correct",
                            format_count(static_cast<uint64_t>(file.bytes)));
       });
     }
@@ -238,7 +238,7 @@ class Verifier {
     }
   }
 
-  // The last line may be cut off: a run that is killed leaves it so, and cuts it away on resuming.
+  // The last line may be incomplete: a killed run leaves it so, and truncates it when it resumes.
   std::string json_lines(const fs::path& path) {
     const std::string text = read_file(path);
     int64_t number = 0;

@@ -8,11 +8,11 @@
 namespace residual::run {
 
 struct Verification {
-  std::vector<std::string> checked;   // one line for each part
-  std::vector<std::string> problems;  // none: it is sound
+  std::vector<std::string> checked;   // one line per part
+  std::vector<std::string> problems;  // empty if everything is sound
 };
 
-// Reads everything and goes on after a problem to find the others.
+// Reads everything and continues after a problem to find further ones.
 Verification verify(const fs::path& path);
 
 }  // namespace residual::run

@@ -33,11 +33,11 @@ void read_texts(TestSet& test, const fs::path& source, const fs::path& reference
   test.sources = metrics::read_lines(source, text::Invalid::refuse);
   test.references = test.scored(metrics::read_lines(reference, text::Invalid::refuse));
   require(test.sources.size() == test.references.size(),
-          "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
+          "{} has {} lines, but its reference {} has {}; they must be parallel, line by line",
           source.string(), test.sources.size(), reference.string(), test.references.size());
 }
 
-// That models learn a test's direction from.
+// Returns the training corpus of a test's direction.
 const data::PreparedCorpus& training_corpus(const data::Manifest& manifest, const TestPlan& test,
                                             const fs::path& directory) {
   std::vector<std::string> directions;
@@ -48,13 +48,13 @@ const data::PreparedCorpus& training_corpus(const data::Manifest& manifest, cons
     if (test.direction.empty() || test.direction == directions.back()) found = &corpus;
   }
   require(found != nullptr && (directions.size() == 1 || !test.direction.empty()),
-          "evaluate.tests.direction: {} is {}, expected one of {}, which {} has", test.name,
-          test.direction.empty() ? "without any" : test.direction, fmt::join(directions, ", "),
+          "evaluate.tests.direction: {} is {}, expected one of {} (in {})", test.name,
+          test.direction.empty() ? "empty" : test.direction, fmt::join(directions, ", "),
           directory.string());
   return *found;
 }
 
-// The directory of the weights that the plan chooses.
+// Returns the directory of the weights that the plan selects.
 fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
   switch (plan.model) {
     case Choice::last:
@@ -69,7 +69,7 @@ fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
   return mean;
 }
 
-// The lines of a table without tables in it that are not as by default.
+// Returns the lines of a table (without nested tables) that differ from the defaults.
 template <class Struct>
 std::string changed_keys(const Struct& table) {
   const std::string defaults = "\n" + to_toml(Struct{});
@@ -129,40 +129,41 @@ double Result::mean_bleu() const {
 
 void fields(ConfigVisitor& visit, TestScore& s) {
   visit("test", s.test, "the test set");
-  visit("bleu", s.bleu, "of its translation");
+  visit("bleu", s.bleu, "BLEU of its translation");
 }
 
 void fields(ConfigVisitor& visit, Result& r) {
   visit("made_from", r.made_from, "checksum of configuration and evaluation");
   visit("corpus", r.corpus, "checksum of the prepared corpus and the texts of [[evaluate.tests]]");
-  visit("updates", r.updates, "that were trained");
-  visit("seconds", r.seconds, "of training");
-  visit("converged", r.converged, "whether it is better than word frequencies");
-  visit("reason", r.reason, "why it is not");
+  visit("updates", r.updates, "trained updates");
+  visit("seconds", r.seconds, "seconds of training");
+  visit("converged", r.converged, "whether the run is better than word frequencies");
+  visit("reason", r.reason, "why the run did not converge");
   visit("dev_nll", r.dev_nll, "bits per token on the dev corpora");
-  visit("unigram", r.unigram, "what word frequencies reach there");
-  visit("signature", r.signature, "of BLEU");
+  visit("unigram", r.unigram, "bits per token of word frequencies on the dev corpora");
+  visit("signature", r.signature, "signature of BLEU");
   visit.tables("scores", r.scores, "on the test sets");
 }
 
 std::string fingerprint(const Plan& plan, const Cell& cell) {
   run::TrainConfig defaults, config = cell.config;
   for (auto* c : {&defaults, &config}) {
-    if (c->train.workers == 0) c->train.workers = -1;  // not the cores of this machine
+    if (c->train.workers == 0) c->train.workers = -1;  // independent of this machine's cores
     *c = run::resolve(*c);
   }
   std::string keys;
   for (const auto& d : run::differences(defaults, config, /*same_length=*/true)) {
     keys += d.key + " = " + d.now + "\n";
   }
-  // Which a run may change when it goes on: but one that has failed is tried again with it.
+  // A run may change on_nonfinite when it resumes. It is part of the fingerprint nevertheless, so
+  // that a failed run is tried again with the new value.
   if (config.train.on_nonfinite != defaults.train.on_nonfinite) {
     keys += fmt::format("on_nonfinite = {}\n", static_cast<int>(config.train.on_nonfinite));
   }
   EvaluatePlan evaluate = plan.evaluate;
-  evaluate.samples = EvaluatePlan{}.samples;  // matters to reports alone
+  evaluate.samples = EvaluatePlan{}.samples;  // affects only reports
   for (TestPlan& test : std::exchange(evaluate.tests, {})) {
-    test.source.clear();  // known by what is in them
+    test.source.clear();  // texts are identified by their content
     test.reference.clear();
     keys += "[[tests]]\n" + changed_keys(test);
   }

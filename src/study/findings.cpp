@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kSignificant = 0.05;
 
-// Counts of every sentence of every test set, one below the other.
+// BLEU's counts of every sentence of all test sets, concatenated.
 metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metrics::Bleu& bleu,
                                   const fs::path& stem) {
   metrics::Lines translations, references;
@@ -34,7 +34,8 @@ metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metri
   return bleu.statistics(translations, {references});
 }
 
-// The baseline's finding that a cell is compared with; nullptr: none, or itself.
+// Returns the baseline's finding for the comparison with a cell; nullptr if there is none or if the
+// cell is the baseline.
 const Finding* baseline_of(const Findings& all, const Cell& cell) {
   for (const auto& other : all.cells) {
     const Cell& c = other.work.cell;
@@ -76,8 +77,8 @@ bool counts(const std::string& name, const std::string& test) {
   return test.empty() || name == test;
 }
 
-// Whether the study scores such a test set. Those of the corpus are known by the runs scored so
-// far: before the first, any may be among them.
+// Tells whether the study scores such a test set. The corpus's test sets are known only from scored
+// runs; before the first, every test set counts as scored.
 bool has_test(const Findings& all, const std::string& test) {
   if (test.empty()) return true;
   bool is_known = !all.plan.evaluate.tests.empty();
@@ -94,7 +95,7 @@ bool has_test(const Findings& all, const std::string& test) {
   return !is_known;
 }
 
-// The mean over the test sets that `test` stands for; NaN without any.
+// Returns the mean over the test sets that `test` stands for; NaN if there are none.
 double score_of(const Result& result, const std::string& test) {
   double sum = 0;
   int count = 0;
@@ -122,7 +123,7 @@ Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path&
 Summary summarise(const Findings& all, const Place& place, const std::string& test) {
   Summary summary;
   if (!has_test(all, test)) return summary;
-  bool is_better = false, is_worse = false;  // than the baseline, with some seed
+  bool is_better = false, is_worse = false;  // than the baseline, with any seed
   std::vector<double> scores;
   for (const auto& finding : all.cells) {
     const Cell& c = finding.work.cell;

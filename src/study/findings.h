@@ -8,14 +8,14 @@
 #include "study/outcome.h"
 #include "study/work.h"
 
-// What a study has found so far, cell by cell and over seeds.
+// The results of a study so far, by cell and over seeds.
 namespace residual::study {
 
 struct Finding {
   Work work;
-  std::optional<Result> result;   // nothing: not done yet
-  Record record;                  // as far as it is
-  std::optional<double> p_value;  // of the difference in BLEU from the baseline's; both converged
+  std::optional<Result> result;   // empty: not finished
+  Record record;                  // the run's metrics so far
+  std::optional<double> p_value;  // of the BLEU difference from the baseline, if both converged
   double gain = 0;                // that difference
 };
 
@@ -25,29 +25,29 @@ struct Findings {
   std::vector<Finding> cells;
 };
 
-// Reads what DIR holds. p values come from the paired bootstrap over the sentences of all test
+// Reads the results in DIR. p values come from the paired bootstrap over the sentences of all test
 // sets, against the baseline's run with the same depth, schedule and seed.
 Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output);
 
-// One place of the grid, over its seeds.
+// One place of the grid, summarised over its seeds.
 struct Place {
   size_t scheme, depth, schedule;
 };
 struct Summary {
   int done = 0, failed = 0;  // seeds
-  int scored = 0;            // that converged and have such a test set
-  double mean = 0;           // BLEU of those that converged
-  double deviation = 0;      // its sample standard deviation; 0 for one
-  // Of all test sets together, so of their mean only: the largest over seeds; 1 if they contradict
-  // each other or none differs.
+  int scored = 0;            // seeds that converged and have such a test set
+  double mean = 0;           // mean BLEU of the scored seeds
+  double deviation = 0;      // sample standard deviation of BLEU; 0 for one seed
+  // The largest p value over seeds; 1 if seeds contradict each other or none differs. It is
+  // computed over all test sets together, so it applies only to their mean.
   std::optional<double> p_value;
 };
-// `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all. Of a test
-// set that the study does not score nothing is known, not even that a run failed.
+// `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all. The
+// summary of a test set that the study does not score is empty, even if a run failed.
 Summary summarise(const Findings& findings, const Place& place, const std::string& test = "");
 
-// "35.37", "35.37 ± 0.12", "Fail", "35.37 (1 of 3 failed)"; an asterisk where p < 0.05; "–" where
-// nothing is known.
+// Formats a summary: "35.37", "35.37 ± 0.12", "Fail", "35.37 (1 of 3 failed)"; with an asterisk if
+// p < 0.05; "–" for an empty summary.
 std::string text_of(const Summary& summary);
 
 }  // namespace residual::study

@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// Calls use(object) for each whole line. A last line that a kill cut short is left out.
+// Calls use(object) for each complete line. An unfinished last line, left by a kill, is ignored.
 template <class Use>
 void each_line(const fs::path& file, Use use) {
   std::ifstream in(file);
@@ -34,7 +34,7 @@ void each_line(const fs::path& file, Use use) {
   }
 }
 
-// JSON has no numbers that are not finite: they are null.
+// JSON has no infinity or NaN; metrics files store null.
 double number(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>()
@@ -62,7 +62,7 @@ ProbeLine probe_line(const json& object) {
   return line;
 }
 
-// Whether a run left nonfinite-<update> behind, and has not got past that update since.
+// Tells whether a run left nonfinite-<update> behind and has not passed that update since.
 bool stopped_at_nonfinite(const fs::path& run, int64_t updates) {
   const std::string prefix = "nonfinite-";
   if (!fs::is_directory(run)) return false;
@@ -113,7 +113,7 @@ double unigram_entropy(const fs::path& directory) {
       total += static_cast<int64_t>(ids.size());
     }
   }
-  require(total > 0, "{}: has no dev corpus, by which a run's convergence is judged",
+  require(total > 0, "{}: has no dev corpus, which a study needs to judge convergence",
           directory.string());
   double entropy = 0;
   for (const auto& [id, count] : counts) {
@@ -135,7 +135,7 @@ Verdict judge(const Record& record, Choice model, double unigram) {
   } else if (dev.empty()) {
     verdict.reason = "never validated";
   } else if (!(verdict.dev_nll < unigram)) {
-    verdict.reason = fmt::format("dev perplexity {:.1f}, not below {:.1f} of word frequencies",
+    verdict.reason = fmt::format("dev perplexity {:.1f}, not below the {:.1f} of word frequencies",
                                  std::exp2(verdict.dev_nll), std::exp2(unigram));
   }
   verdict.converged = verdict.reason.empty();

@@ -8,8 +8,8 @@
 
 namespace residual::study {
 
-// How far a study is, on standard error: one line that is written over on a terminal, a line every
-// minute elsewhere, nothing if progress is not wanted.
+// Shows the progress of a study on standard error: one redrawn line on a terminal, a line every
+// minute elsewhere, nothing if progress is switched off.
 class Overview {
  public:
   Overview(const std::vector<Work>& work, fs::path output,
@@ -18,8 +18,8 @@ class Overview {
   Overview(const Overview&) = delete;
   Overview& operator=(const Overview&) = delete;
 
-  void say(const std::string& text);  // stays; above the line
-  void clear();                       // makes room for what others write
+  void say(const std::string& text);  // prints a permanent line above
+  void clear();                       // removes the line before other output
   void finished(const Work& work);
   void show(const std::vector<const Work*>& running);
 
@@ -30,8 +30,8 @@ class Overview {
   fs::path output_;
   Progress::Terminal terminal_;
   size_t runs_, finished_ = 0;
-  double total_ = 0, done_ = 0;  // sizes; done: of runs that are not under way
-  double before_ = 0;            // done when this object was made
+  double total_ = 0, done_ = 0;  // sizes; done: of runs that are not running
+  double before_ = 0;            // value of done_ at construction
   double start_, shown_;
   bool drawn_ = false;
 };

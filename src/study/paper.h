@@ -7,17 +7,17 @@
 // The ResiDual paper's tables of results (arXiv:2304.14802), as printed.
 namespace residual::study {
 
-// What a column shows: the score of one test set, or the mean over all, at one depth.
+// A column: the score of one test set, or the mean over all, at one depth.
 struct PaperColumn {
   std::string title;
-  int64_t layers;    // of each stack; 0: as the row says
+  int64_t layers;    // of each stack; 0: the row gives it
   std::string test;  // empty: all
 };
 
 struct PaperRow {
-  std::vector<std::string> head;    // method, and what distinguishes its rows
-  std::string scheme;               // its name here; empty: not a scheme that the study trains
-  std::string schedule;             // of the plan; empty: the first
+  std::vector<std::string> head;    // method, and the settings that distinguish its rows
+  std::string scheme;               // its name in a plan; empty: the study does not train it
+  std::string schedule;             // name in the plan; empty: the first
   std::vector<std::string> values;  // "35.37", "Fail"; by column
 };
 
@@ -29,11 +29,11 @@ struct PaperTable {
   std::vector<PaperRow> rows;
 };
 
-// Directions of a multilingual test set that count as one column: from and to English.
+// The columns for all directions from English, and for all directions to English.
 inline constexpr const char* kFromEnglish = "EX";
 inline constexpr const char* kToEnglish = "XE";
 
-const PaperTable* find_table(int64_t number);  // nullptr: there is none
+const PaperTable* find_table(int64_t number);  // nullptr: no such table
 std::vector<int64_t> table_numbers();
 
 }  // namespace residual::study

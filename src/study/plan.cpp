@@ -17,7 +17,7 @@
 namespace residual::study {
 namespace {
 
-constexpr double kSteepestPenalty = 100;  // of lengths; as decode::check has it
+constexpr double kSteepestPenalty = 100;  // of lengths; the same limit as in decode::check
 
 }  // namespace
 
@@ -28,23 +28,23 @@ std::string label_of(const SchemePlan& scheme) {
 
 void fields(ConfigVisitor& visit, SchemePlan& s) {
   visit("name", s.name, "the residual scheme; `residual schemes` lists them");
-  visit("variant", s.variant, "of the scheme; empty: its first");
-  visit("label", s.label, "how tables call it; its name and variant unless given");
+  visit("variant", s.variant, "variant of the scheme; empty: its first");
+  visit("label", s.label, "label in tables; default: name and variant");
   visit("recipes", s.recipes, "instead of the plan's recipe: one file, or one for each depth");
-  visit("set", s.settings, "keys of the recipe that are different for it, KEY=VALUE");
-  visit("schedules", s.schedules, "names of those it is run with; none: all");
+  visit("set", s.settings, "keys of the recipe that this scheme changes, KEY=VALUE");
+  visit("schedules", s.schedules, "names of the schedules to run with; empty: all");
 }
 
 void fields(ConfigVisitor& visit, SchedulePlan& s) {
   visit("name", s.name, "part of the runs' names; tables 5 and 8 know warmup, no-warmup, linear");
-  visit("set", s.settings, "keys of the recipe that make it, KEY=VALUE");
+  visit("set", s.settings, "keys of the recipe that this schedule sets, KEY=VALUE");
 }
 
 void fields(ConfigVisitor& visit, TestPlan& t) {
   visit("name", t.name, "title of its column; tables 6 and 7 know 2010 to 2016");
   visit("source", t.source, "raw text, one sentence per line");
   visit("reference", t.reference, "its translation, line by line");
-  visit("direction", t.direction, "such as en-de; may be left out if the corpus has one alone");
+  visit("direction", t.direction, "such as en-de; optional if the corpus has only one");
   visit("length_penalty", t.length_penalty, "for this text; nan: that of [evaluate]");
 }
 
@@ -52,31 +52,31 @@ void fields(ConfigVisitor& visit, EvaluatePlan& e) {
   visit.choice("model", e.model, {"last", "best", "average"},
                "weights that are scored: after the last update, of the best validation, or the "
                "mean over the last epochs");
-  visit("average_epochs", e.average_epochs, "how many, if the mean", {.min = 1});
+  visit("average_epochs", e.average_epochs, "number of epochs of the mean", {.min = 1});
   visit("beam", e.beam, "hypotheses kept while translating",
         {.min = 1, .max = static_cast<double>(decode::kWidestBeam)});
-  visit("length_penalty", e.length_penalty, "for every test set that has none of its own",
+  visit("length_penalty", e.length_penalty, "for every test set that does not set one",
         {.min = -kSteepestPenalty, .max = kSteepestPenalty});
   visit("tokenize", e.tokenizer,
-        "BLEU's words: none, 13a, intl, char or zh; or corpus: those of the prepared text, without "
-        "smoothing, as fairseq-generate and multi-bleu.perl score them");
+        "BLEU's tokens: none, 13a, intl, char or zh; or corpus: those of the prepared text, "
+        "without smoothing, as fairseq-generate and multi-bleu.perl score them");
   visit("samples", e.samples, "test sets drawn by the paired bootstrap", {.min = 10});
   visit.tables("tests", e.tests, "texts to score instead of the test sets of the corpus");
 }
 
 void fields(ConfigVisitor& visit, Plan& p) {
-  visit("description", p.description, "what the study is about");
-  visit("tables", p.tables, "tables of the ResiDual paper that the report sets its own beside");
+  visit("description", p.description, "description of the study");
+  visit("tables", p.tables, "tables of the ResiDual paper to compare with in the report");
   visit("corpus", p.corpus, "directory that `residual prepare` made; empty: the recipe's");
-  visit("recipe", p.recipe, "what all runs are trained by, relative to the plan's directory");
-  visit("set", p.settings, "keys of the recipe that are different for all runs, KEY=VALUE");
+  visit("recipe", p.recipe, "recipe of all runs, relative to the plan's directory");
+  visit("set", p.settings, "keys of the recipe that all runs change, KEY=VALUE");
   visit("depths", p.depths, "layers of the encoder and of the decoder");
   visit("seeds", p.seeds,
-        "of first values, dropout and the order of batches; results are averaged over them");
+        "of initial values, dropout and the order of batches; results are averaged over seeds");
   visit("baseline", p.baseline, "scheme that the others are compared with");
   visit("probe_every", p.probe_every,
         "updates between the lines that `residual train --probe` records; 0: none", {.min = 0});
-  visit("jobs", p.jobs, "runs side by side", {.min = 1, .max = 1024});
+  visit("jobs", p.jobs, "runs in parallel", {.min = 1, .max = 1024});
   visit.tables("schemes", p.schemes, "residual schemes");
   visit.tables("schedules", p.schedules, "schedules of the learning rate; none: the recipe's");
   visit.table("evaluate", p.evaluate, "how runs are scored");
@@ -88,7 +88,7 @@ void require_plain_name(const Plan& plan, const char* key, const std::string& na
   const bool plain = !name.empty() && name[0] != '-' && std::ranges::all_of(name, [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
-  require(plain, "{}: {}: \"{}\" is to be part of file names: letters, digits, - _ . only",
+  require(plain, "{}: {}: \"{}\" is used in file names: letters, digits, - _ . only",
           plan.file.string(), key, name);
 }
 
@@ -111,7 +111,7 @@ void check_lists(const Plan& plan) {
             "{}: schemes: {} has {} recipes for {} depths; give one, or one for each", where,
             scheme.name, scheme.recipes.size(), plan.depths.size());
     require(!scheme.recipes.empty() || !plan.recipe.empty(),
-            "{}: recipe: names no file, and {} has none of its own", where, scheme.name);
+            "{}: recipe: is empty, and {} has no recipes", where, scheme.name);
   }
 }
 
@@ -146,7 +146,7 @@ void check(const Plan& plan) {
   std::set<std::string> names;
   for (const auto& test : plan.evaluate.tests) {
     require_plain_name(plan, "evaluate.tests.name", test.name);
-    require(names.insert(test.name).second, "{}: evaluate.tests.name: {} is there twice", where,
+    require(names.insert(test.name).second, "{}: evaluate.tests.name: {} appears twice", where,
             test.name);
     require(std::abs(test.length_penalty) <= kSteepestPenalty,
             "{}: evaluate.tests.length_penalty: expected {} to {}, got {}", where,
@@ -154,7 +154,7 @@ void check(const Plan& plan) {
   }
 }
 
-// A scheme of a variant is another cell than the scheme itself.
+// A variant of a scheme is a separate cell.
 std::string cell_name(const Plan& plan, const Cell& cell) {
   const SchemePlan& scheme = plan.schemes[cell.scheme];
   std::string name = scheme.name;
@@ -164,7 +164,7 @@ std::string cell_name(const Plan& plan, const Cell& cell) {
   return name + fmt::format("-s{}", plan.seeds[cell.seed]);
 }
 
-// Relative to the plan's directory.
+// Resolves a path relative to the plan's directory.
 fs::path recipe_of(const Plan& plan, const Cell& cell) {
   const auto& own = plan.schemes[cell.scheme].recipes;
   const std::string& file = own.empty() ? plan.recipe : own[own.size() == 1 ? 0 : cell.depth];
@@ -178,7 +178,7 @@ std::vector<std::string> settings_of(const Plan& plan, const Cell& cell) {
   const int64_t layers = plan.depths[cell.depth];
   all.push_back(fmt::format("model.encoder_layers={}", layers));
   all.push_back(fmt::format("model.decoder_layers={}", layers));
-  all.push_back(fmt::format("batch.seed={}", plan.seeds[cell.seed]));  // a plan may hold the order
+  all.push_back(fmt::format("batch.seed={}", plan.seeds[cell.seed]));  // a plan may fix the order
   const auto add = [&](const std::vector<std::string>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
@@ -213,7 +213,7 @@ void complete(const Plan& plan, Cell& cell) {
   require(c.model.kind == model::Kind::translation, "{}: {}: only translation models are scored",
           plan.file.string(), cell.name);
   require(c.validate.every_updates + c.validate.every_epochs > 0,
-          "{}: {}: validates never, so that nobody could tell whether it converged; set "
+          "{}: {}: never validates, so its convergence cannot be judged; set "
           "validate.every_epochs",
           plan.file.string(), cell.name);
   require(plan.evaluate.model != Choice::average ||

@@ -15,7 +15,7 @@ namespace {
 using report::Figure;
 using report::Series;
 
-// The runs of one depth and schedule: what stands in one figure.
+// The runs of one depth and schedule, which share a figure.
 struct Group {
   std::string id, title;
   std::vector<const Finding*> runs;
@@ -39,7 +39,7 @@ std::vector<Group> groups_of(const Findings& all) {
   return groups;
 }
 
-// Schemes have one colour in all figures; seeds are told apart by name.
+// A scheme has the same colour in all figures; names distinguish seeds.
 Series series_of(const Findings& all, const Finding& run) {
   const Cell& cell = run.work.cell;
   std::string name = label_of(all.plan.schemes[cell.scheme]);
@@ -76,7 +76,7 @@ Figure curve_figure(const Findings& all, const Group& group, bool dev) {
   return f;
 }
 
-// Block by block, what the last live probe of each run saw.
+// The measurements of each run's last live probe, by block.
 Figure probe_figure(const Findings& all, const Group& group, const std::string& side,
                     bool gradients) {
   Figure f{.id = fmt::format("{}-{}-{}", gradients ? "gradients" : "changes", side, group.id),

@@ -5,12 +5,11 @@
 
 namespace residual::study {
 
-// Tables, loss curves and what the runs' live probes saw, as far as the study is.
+// Reports the study so far: tables, loss curves and the measurements of the runs' live probes.
 report::Report make_report(const Findings& findings);
 
-// DIR/report/PLAN/: report.md, report.html, report.json, runs.csv, and a .csv and .svg for each
-// figure.
-// Returns that directory.
+// Writes report.md, report.html, report.json, runs.csv, and a .csv and .svg for each figure to
+// DIR/report/PLAN/. Returns that directory.
 fs::path write_report(const Findings& findings);
 
 }  // namespace residual::study

@@ -21,8 +21,8 @@ namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(200);
 
-// Whether a process trains there: one that somebody else started, or one of ours that was told to
-// stop and has not ended yet.
+// Tells whether a process is training in the run: one that somebody else started, or one of ours
+// that was told to stop and has not ended yet.
 bool is_locked(const fs::path& run) {
   const int file = ::open((run / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -59,7 +59,7 @@ class Runner {
       collect();
       if (trained_.empty()) {
         std::this_thread::sleep_for(kPause);
-      } else {  // while the next ones train
+      } else {  // score while the next runs train
         score(*trained_.front());
         trained_.pop_front();
       }
@@ -83,7 +83,7 @@ class Runner {
         continue;
       }
       at = waiting_.erase(at);
-      // Another process may have begun or ended it since we looked.
+      // Another process may have started or finished the cell since the last check.
       if (load_result(plan_, work.cell, options_.output)) {
         overview_.finished(work);
         continue;
@@ -106,7 +106,7 @@ class Runner {
       if (*code == 0 || read_record(run_directory(options_.output, cell)).nonfinite) {
         trained_.push_back(at->work);
       } else if (!stopping_ && is_locked(run_directory(options_.output, cell))) {
-        waiting_.push_back(at->work);  // another process was faster
+        waiting_.push_back(at->work);  // another process has taken it
       } else if (!stopping_) {
         ++failures_;
         overview_.clear();
@@ -137,7 +137,7 @@ class Runner {
         result.scores = translate_tests(plan_, tests_, run, fs::path(file).replace_extension());
       }
     } catch (const Error& error) {
-      // One that failed may have no model that translates.
+      // A failed run may have no model that can translate.
       if (verdict.converged) {
         ++failures_;
         overview_.clear();
@@ -154,7 +154,7 @@ class Runner {
 
   int stop(int signal) {
     stopping_ = true;
-    overview_.say("stopping after the updates that are under way; `residual study` goes on there");
+    overview_.say("stopping after the current updates; run `residual study` again to continue");
     for (const auto& running : running_) running.child.signal(signal);
     while (!running_.empty()) {
       collect();
@@ -172,7 +172,7 @@ class Runner {
   const Plan& plan_;
   const RunnerOptions& options_;
   std::vector<TestSet> tests_;
-  std::string corpus_;  // checksum of what is trained on and translated
+  std::string corpus_;  // checksum of the training and test texts
   double unigram_;
   Overview overview_;
   std::list<const Work*> waiting_, trained_;

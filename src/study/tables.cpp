@@ -29,7 +29,7 @@ size_t depth_place(const Plan& plan, int64_t layers) {
   return place_of(plan.depths, layers, std::identity());
 }
 
-// What the paper's rows know a scheme by: they are of its first variant.
+// The name of a scheme in the paper's rows, which all use the scheme's first variant.
 std::string paper_name(const SchemePlan& scheme) {
   const std::string first = schemes::resolve<schemes::Listing>({.name = scheme.name}).variant;
   const bool is_first = scheme.variant.empty() || scheme.variant == first;
@@ -38,19 +38,19 @@ std::string paper_name(const SchemePlan& scheme) {
 
 std::string depth_name(int64_t layers) { return fmt::format("E{0}D{0}", layers); }
 
-// Of a row without a schedule of its own: the plan's first.
+// A row without a schedule uses the plan's first.
 size_t schedule_place(const Plan& plan, const std::string& name) {
   return name.empty() ? 0 : place_of(plan.schedules, name, &SchedulePlan::name);
 }
 
-// A row of the paper's, or of the same form, and the scheme of the plan that it shows.
+// A row of the paper, or of the same form, and the plan's scheme that it shows.
 struct Row {
   PaperRow paper;
   size_t scheme;
 };
 
-// Whether the mean over all test sets takes in every one that a column of the table names: another
-// mean would not stand beside the paper's.
+// Tells whether the mean over all test sets includes every one that a column of the table names.
+// Any other mean would not be comparable with the paper's.
 bool is_whole_mean(const PaperTable& table, const Findings& all, const Place& place) {
   const int scored = summarise(all, place).scored;
   return std::ranges::all_of(table.columns, [&](const PaperColumn& column) {
@@ -68,8 +68,8 @@ std::string ours(const PaperTable& table, const Findings& all, const Row& row, i
   return text_of(summarise(all, place, test));
 }
 
-// The paper's rows, each with the plan's scheme of its name; then rows of the other schemes and
-// variants, without numbers of the paper.
+// Returns the paper's rows, each with the plan's scheme of that name, then rows for the other
+// schemes and variants, without the paper's numbers.
 std::vector<Row> rows_of(const PaperTable& table, const Plan& plan) {
   std::vector<Row> rows;
   std::vector<std::string> schedules;
@@ -91,7 +91,7 @@ std::vector<Row> rows_of(const PaperTable& table, const Plan& plan) {
   return rows;
 }
 
-// Depths of the plan that follow the paper's columns, if those are depths.
+// The plan's additional depths, which follow the paper's columns if those are depths.
 std::vector<int64_t> other_depths(const PaperTable& table, const Plan& plan) {
   std::vector<int64_t> depths;
   const bool by_depth = std::ranges::all_of(
@@ -209,7 +209,7 @@ TextTable command_table(const Findings& all) {
                 .section = "Runs",
                 .title = "Commands",
                 .columns = {"run", "command"},
-                .note = "With --resume a command goes on where its run stopped."};
+                .note = "With --resume, a command continues a stopped run."};
   for (const auto& finding : all.cells) {
     std::vector<std::string> command = finding.work.command;
     command[0] = "residual";

@@ -9,21 +9,21 @@
 
 namespace residual::study {
 
-// A table of the paper in its own layout: beside each of its columns the same of this study.
-// Depths and schemes of the study that the paper does not have follow.
+// A table of the paper in its layout, with this study's result beside each column. Depths and
+// schemes that only the study has follow.
 report::TextTable paper_table(const PaperTable& table, const Findings& findings);
 
-// Schemes and schedules by depth.
+// BLEU of schemes and schedules by depth.
 report::TextTable grid_table(const Findings& findings);
 
-// Every run: state, perplexity, BLEU, significance, time.
+// A table of all runs: state, perplexity, BLEU, significance, time.
 report::TextTable run_table(const Findings& findings);
 
-// The same for programs: a line of comma-separated values for each finished run, with what it was
-// trained as (scheme, layers, schedule, peak rate, seed, commit) and what came of it.
+// Comma-separated values for programs: a line for each finished run, with what it was trained as
+// (scheme, layers, schedule, peak rate, seed, commit) and its results.
 std::string runs_csv(const Findings& findings);
 
-// The command that trains each run.
+// A table of the commands that train each run.
 report::TextTable command_table(const Findings& findings);
 
 }  // namespace residual::study

@@ -14,14 +14,14 @@
 namespace residual::study {
 namespace {
 
-// Multiplications of a run, but for a factor that is the same for all: tokens x parameters.
+// The multiplications of a run up to a constant factor: tokens x parameters.
 double size_of(const run::TrainConfig& config) {
   const auto tokens = static_cast<double>(config.batch.max_tokens * config.batch.update_frequency);
   const auto updates = static_cast<double>(std::max<int64_t>(1, config.train.max_updates));
   return updates * tokens * static_cast<double>(model::parameter_count(config.model));
 }
 
-// How the run that is there differs from what the plan wants: a line for each key.
+// Lists the differences between the existing run and the plan, a line for each key.
 std::string difference(const Cell& cell, const fs::path& run) {
   run::TrainConfig before;
   read_config(run / run::kRunConfig, before);
@@ -69,7 +69,7 @@ std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::
   read_config(file, result);
   if (result.made_from != fingerprint(plan, cell)) return std::nullopt;
   const std::string corpus = corpus_fingerprint(plan, cell.config.data.prepared);
-  // A study may be reported where its corpus is not.
+  // A study can be reported on a machine without its corpus.
   if (!corpus.empty() && result.corpus != corpus) return std::nullopt;
   return result;
 }
@@ -78,7 +78,7 @@ double share_done(const Cell& cell, const fs::path& output) {
   const fs::path file = run_directory(output, cell) / "speed.jsonl";
   if (cell.config.train.max_updates == 0 || !fs::exists(file)) return 0;
   std::string text = read_file(file);
-  text.resize(text.find_last_of('\n') + 1);  // a line may be half written
+  text.resize(text.find_last_of('\n') + 1);  // the last line may be incomplete
   if (text.empty()) return 0;
   text.pop_back();
   const auto last = nlohmann::json::parse(text.substr(text.find_last_of('\n') + 1), nullptr, false);

@@ -9,9 +9,10 @@
 namespace residual::train {
 namespace {
 
-constexpr int64_t kPiece = 1 << 16;  // floats: a few of them fit a core's second-level cache
+constexpr int64_t kPiece = 1 << 16;  // floats: a few pieces fit a core's second-level cache
 
-// Sum of squares in eight lanes, as the compiler can vectorise it without reordering anything.
+// The sum of squares in eight fixed lanes. The compiler can vectorise it without reordering any
+// addition, so the result is the same on every CPU.
 double squares(const float* x, int64_t n) {
   constexpr int64_t kLanes = 8;
   double lanes[kLanes] = {};
@@ -55,7 +56,7 @@ void adam(const run::OptimizerConfig& config, const AdamStep& step, std::span<fl
   const double correction1 = 1 - std::pow(config.beta1, t);
   const double root2 = std::sqrt(1 - std::pow(config.beta2, t));
   const bool fairseq = config.form == run::AdamForm::fairseq;
-  // The textbook's denominator times root2 is fairseq's, but for epsilon.
+  // The textbook's denominator times root2 equals fairseq's, except for epsilon.
   const auto size = static_cast<float>(step.learning_rate * root2 / correction1);
   const auto epsilon = static_cast<float>(fairseq ? config.epsilon : config.epsilon * root2);
   const auto decay = static_cast<float>(step.learning_rate * config.weight_decay);

@@ -5,7 +5,7 @@
 
 namespace residual::train {
 
-// Matrix products in the lower precision while it lives, in this thread.
+// Computes this thread's matrix products in the lower precision while the object lives.
 class Autocast {
  public:
   Autocast(run::Precision precision, at::Device device)

@@ -8,7 +8,7 @@
 
 namespace residual::train {
 
-// One piece of work at a time in a thread of its own. What it throws comes out of the next call.
+// Runs one task at a time in a separate thread. The next call rethrows a task's exception.
 class Background {
  public:
   ~Background() {
@@ -27,14 +27,14 @@ class Background {
     });
   }
 
-  // Until nothing is under way.
+  // Waits until no task is running.
   void wait() {
     if (thread_.joinable()) thread_.join();
     has_failed_ = false;
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
-  // Whether the next call will throw; may turn true at any time while something is under way.
+  // Tells whether the next call will throw; may become true at any time while a task is running.
   bool has_failed() const { return has_failed_; }
 
  private:

@@ -19,7 +19,7 @@ UpdateBatches BatchStream::next() {
 
 void BatchStream::read_ahead() {
   ahead_ = std::async(std::launch::async, [this] {
-    const SerialScope alone;  // the other threads belong to the update that is under way
+    const SerialScope alone;  // the other threads belong to the running update
     return read();
   });
 }

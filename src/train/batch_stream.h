@@ -8,18 +8,19 @@
 
 namespace residual::train {
 
-// What one update takes: up to so many batches of one epoch, the last update of an epoch fewer.
+// The batches of one update: batch.update_frequency batches of one epoch, or fewer in the last
+// update of an epoch.
 struct UpdateBatches {
   std::vector<data::Batch> batches;
-  data::BatchPosition next;  // of the batch after them
-  double epoch_done = 0;     // share of next.epoch's batches that come before it
+  data::BatchPosition next;  // position of the following batch
+  double epoch_done = 0;     // share of next.epoch's batches before `next`
 };
 
-// The batches of update after update. Another thread reads them, and shuffles a new epoch, one
-// update ahead, in the order of Batcher::next(): the stream is the same as without it.
+// Delivers the batches of one update after another. A second thread reads them, and shuffles a new
+// epoch, one update ahead, in the order of Batcher::next(), so the stream does not depend on it.
 class BatchStream {
  public:
-  // Begins at the batcher's position.
+  // Starts at the batcher's position.
   BatchStream(data::Batcher batcher, int64_t batches_per_update);
   BatchStream(const BatchStream&) = delete;
   BatchStream& operator=(const BatchStream&) = delete;
@@ -30,7 +31,7 @@ class BatchStream {
   UpdateBatches read();
   void read_ahead();
 
-  data::Batcher batcher_;  // the other thread's, while `ahead_` is under way
+  data::Batcher batcher_;  // belongs to the second thread while `ahead_` is running
   int64_t batches_per_update_;
   std::future<UpdateBatches> ahead_;
 };

@@ -62,7 +62,7 @@ double DevBleu::score(std::span<const float> values) const {
     for (auto& translation : translator.translate(text.sources)) {
       translations.push_back(std::move(translation.outputs.front().text));
     }
-    // A model of lower-cased text cannot know case: its references are read without it too.
+    // A model of lower-cased text cannot produce case, so its references are lower-cased too.
     const auto target = corpora_.segmenter(text.direction.target);
     sum += metrics::corpus_bleu(translations, {text.references},
                                 {.lowercase = target.options().lowercase})

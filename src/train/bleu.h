@@ -8,12 +8,12 @@
 
 namespace residual::train {
 
-// BLEU of a model's translations of the dev texts, made by the decoding engine from these
-// parameters (in the order of model::parameters()): sacreBLEU's default on raw text, the mean over
-// the dev corpora. As fairseq validates, a translation has at most 1.2 S + 10 tokens.
+// Computes BLEU of the dev texts, translated by the decoding engine with the given parameters (in
+// the order of model::parameters()): sacreBLEU's default on raw text, averaged over the dev
+// corpora. As in fairseq's validation, a translation has at most 1.2 S + 10 tokens.
 class DevBleu {
  public:
-  // Reads the texts. An Error if a dev corpus has none.
+  // Reads the texts. Throws an Error if a dev corpus has no raw text.
   DevBleu(const run::Corpora& corpora, const run::TrainConfig& config);
 
   double score(std::span<const float> values) const;

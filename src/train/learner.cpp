@@ -18,7 +18,7 @@
 namespace residual::train {
 namespace {
 
-constexpr uint64_t kMaskKey = 0x6d61736b73212121;  // keeps masking apart from dropout's numbers
+constexpr uint64_t kMaskKey = 0x6d61736b73212121;  // separates masking from dropout
 
 run::Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
   return {.tokens = loss.predictions,
@@ -28,7 +28,8 @@ run::Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
           .nll = loss.nll};
 }
 
-// While it lives, each of two buffers has what was in the other; either may be undefined.
+// Swaps the contents of two buffers while the object lives; either may be undefined. It swaps piece
+// by piece, so that validation with the average needs no second copy of the model.
 class Exchanged {
  public:
   Exchanged(Tensor a, Tensor b) : a_(std::move(a)), b_(std::move(b)) { exchange(); }
@@ -57,7 +58,7 @@ class Exchanged {
 at::Device device_of(const std::string& name) {
   if (name == "cpu") return at::kCPU;
   require(at::hasCUDA(),
-          "train.device: {} is wanted, but this LibTorch sees no CUDA device; use cpu, or build "
+          "train.device: is {}, but this LibTorch finds no CUDA device; use cpu, or build "
           "against a LibTorch with CUDA",
           name);
   try {
@@ -142,8 +143,8 @@ run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double los
 }
 
 UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateStep& step) {
-  const auto count = static_cast<size_t>(config_.train.workers);  // of all processes
-  std::vector<std::vector<Shard>> parts(count);                   // of each worker
+  const auto count = static_cast<size_t>(config_.train.workers);  // workers of all processes
+  std::vector<std::vector<Shard>> parts(count);                   // parts of each worker
   for (size_t b = 0; b < batches.size(); ++b) {
     auto all = cut(batches[b]);
     for (size_t i = 0; i < all.size(); ++i) {
@@ -163,6 +164,8 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
 
   std::vector<Tensor> gradients;
   for (const auto& worker : workers_) gradients.push_back(worker.parameters->gradients());
+  // Workers differentiate sums, not means: only here is the number of predictions of all workers
+  // known, and a mean of means would weight short shards too much.
   const double predictions = static_cast<double>(result.sums.tokens);
   const double norm = optimizer_->reduce(gradients, 1 / (predictions * step.loss_scale), peers_);
   result.sums.gradient_norm = norm;

@@ -14,49 +14,49 @@
 
 namespace residual::train {
 
-// "cpu", "cuda", "cuda:1"; an Error if there is no such device here.
+// Parses "cpu", "cuda" or "cuda:1". Throws an Error if the machine has no such device.
 at::Device device_of(const std::string& name);
 
-// The sentences as the model's kind takes them. Which tokens a masked model does not see depends
-// on the pass.
+// Builds the model's input from the sentences, according to the model's kind. For a masked model,
+// the pass determines which tokens are hidden.
 nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
                       const nn::Pass& pass, at::Device device);
 
 ops::LossSpec loss_spec(const run::LossConfig& config);
 
 struct UpdateStep {
-  int64_t number = 1;  // of the update, from 1
+  int64_t number = 1;  // number of the update, from 1
   double learning_rate = 0;
   double loss_scale = 1;
 };
 
 struct UpdateResult {
   run::Sums sums;
-  bool finite = true;  // loss and gradient; if not, nothing was changed
+  bool finite = true;  // loss and gradient are finite; if not, nothing was changed
 };
 
-// A model that learns: parameters, one replica of them per worker, optimiser. Every batch of an
-// update is cut into shards, as many for each worker; each worker adds up the gradients of its
-// shards; the workers' gradients are added in their order. So what an update computes depends on
-// configuration, parameters and batches, and not on how many threads or processes ran the workers.
+// A model in training: parameters, one replica of them per worker, and the optimiser. Every batch
+// of an update is cut into shards, equally many for each worker. Each worker sums the gradients of
+// its shards, and the workers' gradients are added in the order of the workers. An update therefore
+// depends on configuration, parameters and batches, but not on the number of threads or processes.
 class Learner {
  public:
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
-  // Of several processes each has its share of the workers; all have all parameters. `peers` must
-  // outlive it.
+  // Each of several processes runs its share of the workers and holds all parameters. `peers` must
+  // outlive the learner.
   explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone());
 
-  // Forward, backward and Adam; the gradient is that of the mean over all predictions.
+  // Runs forward, backward and Adam. The gradient is that of the mean loss over all predictions.
   UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
 
-  // The sums over batches without dropout, added in their order; with the average of the
-  // parameters if there is one.
+  // Returns the sums over batches without dropout, added in the order of the batches. Uses the
+  // average of the parameters if there is one.
   run::Sums evaluate(std::span<const data::Batch> batches);
 
-  // Lets the scheme set what depends on data from one batch, before training.
+  // Lets the scheme set its data-dependent parameters from one batch, before training.
   void calibrate(const data::Batch& batch);
 
-  // A batch as the workers see it: worker w has the parts [w n / workers, (w + 1) n / workers).
+  // Cuts a batch into n shards; worker w gets shards [w n / workers, (w + 1) n / workers).
   std::vector<data::Batch> cut(const data::Batch& batch) const;
   nn::Pass pass(int64_t update, size_t batch, size_t shard) const;
   const nn::Transformer& model() const { return *workers_[0].model; }
@@ -64,9 +64,9 @@ class Learner {
   const nn::Parameters& parameters(size_t worker) const { return *workers_[worker].parameters; }
   at::Device device() const { return device_; }
 
-  // Without the gaps between parameters, and with an empty state.
+  // Returns a checkpoint without the gaps between parameters and with an empty state.
   run::Checkpoint checkpoint() const;
-  std::vector<float> model_values() const;  // checkpoint().model_values() alone
+  std::vector<float> model_values() const;  // the same as checkpoint().model_values()
   void restore(const run::Checkpoint& checkpoint);
 
  private:
@@ -86,7 +86,7 @@ class Learner {
   run::TrainConfig config_;
   const Peers& peers_;
   at::Device device_;
-  std::vector<Worker> workers_;  // of this process
+  std::vector<Worker> workers_;  // workers of this process
   std::unique_ptr<Optimizer> optimizer_;
 };
 

@@ -26,7 +26,7 @@ int64_t count_nonfinite(const Tensor& t) {
 
 std::string count(int64_t n) { return format_count(static_cast<uint64_t>(n)); }
 
-// What is not finite about t, or "".
+// Describes the elements of t that are not finite; "" if all are.
 std::string trouble(const Tensor& t, const std::string& name) {
   const int64_t bad = count_nonfinite(t);
   return bad == 0 ? "" : fmt::format("{}: {} of {} elements", name, count(bad), count(t.numel()));
@@ -58,7 +58,7 @@ class FirstTrouble : public nn::Watcher {
   std::string first_;
 };
 
-// A line of numbers for every tensor that comes by.
+// Writes a line of statistics for every observed tensor.
 class Statistics : public nn::Watcher {
  public:
   explicit Statistics(const model::Config& config) : config_(config) {
@@ -107,7 +107,7 @@ std::string trouble_in_parameters(const nn::Parameters& parameters) {
   return "";
 }
 
-// The backward pass runs from the top down: the last parameter was reached first.
+// The backward pass runs from the top down, so it reached the last parameter first.
 std::string trouble_in_gradients(const nn::Parameters& parameters) {
   for (size_t i = parameters.list().size(); i-- > 0;) {
     const std::string found =
@@ -127,7 +127,7 @@ std::string trouble_in_shard(Learner& learner, const run::TrainConfig& config,
   return trouble_in_gradients(learner.parameters());
 }
 
-// Nothing looks at ids and offsets again before they are used.
+// No later code checks ids and offsets before using them as indices.
 void check_sentences(const std::vector<int32_t>& ids, const std::vector<int32_t>& offsets,
                      int64_t symbols, int64_t positions, const std::string& file) {
   require(!offsets.empty() && offsets.front() == 0 &&
@@ -149,7 +149,7 @@ void check_shard(const data::Batch& shard, const run::TrainConfig& config,
   require(
       shard.source_offsets.size() > 1 && shard.source_offsets.size() == shard.target_offsets.size(),
       "{}: expected as many sources as targets, and at least one", file);
-  // A model of one text has one table, whichever side the text is.
+  // A model of one text has one table, for either side of the corpus.
   const bool has_two = c.kind == model::Kind::translation;
   const int64_t only = c.has_encoder() ? c.source_vocabulary : c.target_vocabulary;
   if (has_two || config.data.side == run::TextSide::source) {
@@ -164,7 +164,7 @@ void check_shard(const data::Batch& shard, const run::TrainConfig& config,
 
 uint64_t whole_number(const model::SafeTensors& file, const char* key) {
   const auto found = file.metadata().find(key);
-  require(found != file.metadata().end(), "{}: its metadata have no \"{}\"", file.name(), key);
+  require(found != file.metadata().end(), "{}: its metadata has no \"{}\"", file.name(), key);
   const std::string& text = found->second;
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

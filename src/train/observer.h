@@ -11,15 +11,15 @@ namespace residual::train {
 
 class Learner;
 
-// Sees a run while it goes on, from outside the loop.
+// Observes a run from outside the training loop.
 class Observer {
  public:
   virtual ~Observer() = default;
 
-  virtual std::string option() const = 0;  // of `residual train` that asks for it
+  virtual std::string option() const = 0;  // the option of `residual train` that enables it
 
-  // After an update was applied. The gradients of the learner's parameters are still its own:
-  // the mean over its predictions, before clipping.
+  // Called after an update was applied. The gradients of the learner's parameters are still those
+  // of this update: of the mean over its predictions, before clipping.
   virtual void updated(int64_t update, const Learner& learner, run::RunLog& log) = 0;
 };
 

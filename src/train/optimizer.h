@@ -11,7 +11,7 @@ namespace residual::train {
 
 namespace reference {
 
-// adam.h's update in plain ATen: its definition, and what runs on a GPU.
+// The update of adam.h in plain ATen. It is the definition, and it runs on a GPU.
 void adam(const run::OptimizerConfig& config, const AdamStep& step, Tensor& values,
           const Tensor& gradient, Tensor& m, Tensor& v);
 void average(const run::OptimizerConfig& config, int64_t number, const Tensor& values,
@@ -19,12 +19,13 @@ void average(const run::OptimizerConfig& config, int64_t number, const Tensor& v
 
 }  // namespace reference
 
-// Adam's moments of one flat buffer of parameters, and their moving average if there is one.
+// Holds Adam's moments of one flat buffer of parameters, and the parameters' moving average if
+// there is one.
 class Optimizer {
  public:
   Optimizer(const run::OptimizerConfig& config, const Tensor& values);
 
-  // One gradient from the workers' of all processes, in the first of them; its norm.
+  // Reduces the workers' gradients of all processes into the first one and returns its norm.
   double reduce(const std::vector<Tensor>& gradients, double scale, const Peers& peers) const;
   void step(Tensor& values, const Tensor& gradient, const AdamStep& step);
 

@@ -18,21 +18,21 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kPiece = 1 << 18;  // floats that pass along the chain at a time
-constexpr int64_t kPart = 1 << 14;  // of them that one thread adds at a time
-constexpr auto kGreeting = 2s;      // to say who one is
-constexpr auto kNeighbour = 30s;    // to reach a process that is known to wait
+constexpr size_t kPiece = 1 << 18;  // floats sent along the chain at once
+constexpr int64_t kPart = 1 << 14;  // floats that one thread adds at once
+constexpr auto kGreeting = 2s;      // for a new connection to introduce itself
+constexpr auto kNeighbour = 30s;    // to reach a process that is known to be waiting
 constexpr char kMagic[8] = {'r', 'e', 's', 'i', 'd', 'u', 'a', '1'};
 
-// What a process says of itself when it connects.
+// The introduction that a process sends when it connects.
 struct Hello {
   char magic[sizeof kMagic];
   int32_t rank, size;
-  int32_t port;  // where it awaits the one after it
+  int32_t port;  // where it waits for its successor
   char job[128], kind[256];
 };
 
-// What process 0 answers: why not, or where the process before is.
+// The answer of process 0: the reason of a refusal, or the address of the predecessor.
 struct Welcome {
   char magic[sizeof kMagic];
   char refusal[1024];
@@ -80,31 +80,32 @@ Welcome welcome(const std::string& refusal) {
   return made;
 }
 
-// Nothing if what came is not one of ours, or silent.
+// Returns nothing if the connection is silent or does not come from a residual process.
 std::optional<Hello> read_hello(const Socket& from) {
   Hello got;
   try {
     from.receive(bytes_of(got), Clock::now() + kGreeting);
     if (std::ranges::equal(got.magic, kMagic)) return got;
-    log::warn("what connected from {} is not a residual process", from.there());
+    log::warn("the connection from {} does not come from a residual process", from.there());
   } catch (const Error& error) {
-    log::warn("what connected from {} was sent away: {}", from.there(), error.what());
+    log::warn("the connection from {} was refused: {}", from.there(), error.what());
   }
   return {};
 }
 
-// Why a process cannot be one of these; empty if it can.
+// The reason why a process cannot join; empty if it can.
 std::string refusal(const Hello& own, const Hello& got, bool is_there_already) {
   if (text_of(got.job) != text_of(own.job)) return "it belongs to another job";
   if (got.size != own.size) {
-    return fmt::format("it is one of {} processes, here are {}", got.size, own.size);
+    return fmt::format("it expects {} processes, this job has {}", got.size, own.size);
   }
-  if (got.rank <= 0 || got.rank >= own.size) return fmt::format("there is no {}", got.rank);
-  if (is_there_already) return fmt::format("there is a process {} already", got.rank);
+  if (got.rank <= 0 || got.rank >= own.size)
+    return fmt::format("this job has no process {}", got.rank);
+  if (is_there_already) return fmt::format("process {} has already joined", got.rank);
   if (text_of(got.kind) != text_of(own.kind)) {
     return fmt::format(
-        "it is ({}), process 0 is ({}); they would compute different things. Use machines and "
-        "builds that are alike",
+        "it is ({}), process 0 is ({}); their results would differ. Use the same kind of machine "
+        "and the same build",
         text_of(got.kind), text_of(own.kind));
   }
   return "";
@@ -115,19 +116,19 @@ bool is_this_machine(const std::string& address) {
 }
 
 void send_away(const Socket& link, const Welcome& answer) {
-  log::warn("a process at {} was sent away: {}", link.there(), text_of(answer.refusal));
+  log::warn("a process at {} was refused: {}", link.there(), text_of(answer.refusal));
   try {
     link.send(bytes_of(answer));
-  } catch (const Error&) {  // it has left by itself
+  } catch (const Error&) {  // it has already disconnected
   }
 }
 
 [[noreturn]] void lost(int rank, const std::string& address, const Error& error) {
-  throw PeerLost(fmt::format("process {} ({}): {}; what it printed last may say why", rank, address,
-                             error.what()));
+  throw PeerLost(fmt::format("process {} ({}): {}; its last output may tell the reason", rank,
+                             address, error.what()));
 }
 
-// A process that has come to process 0.
+// A process that has connected to process 0.
 struct Visitor {
   Hello hello{};
   Socket link;
@@ -135,7 +136,8 @@ struct Visitor {
   bool is_here() const { return link.is_open(); }
 };
 
-// All of them, by rank; one that ends while others are awaited may come again.
+// Waits for all processes and returns them by rank. A process that ends meanwhile may connect
+// again.
 std::vector<Visitor> receive_visitors(const Socket& door, const Hello& own, const run::Place& place,
                                       Socket::Time until) {
   std::vector<Visitor> visitors(static_cast<size_t>(own.size));
@@ -145,8 +147,8 @@ std::vector<Visitor> receive_visitors(const Socket& door, const Hello& own, cons
     try {
       link = door.accept(until);
     } catch (const Error& error) {
-      fail("{} of {} processes have come to {}:{}: {}", here(), own.size, place.host, place.port,
-           error.what());
+      fail("{} of {} processes have connected to {}:{}: {}", here(), own.size, place.host,
+           place.port, error.what());
     }
     const auto got = read_hello(link);
     if (!got) continue;
@@ -200,7 +202,8 @@ Peers::Peers(const run::Place& place, const std::string& kind, Duration patience
   }
 }
 
-// Process 0 keeps its connection with 1, and tells every other one where the one before it waits.
+// Process 0 keeps its connection to process 1, and tells every other process the address where its
+// predecessor waits.
 void Peers::meet_as_first(const run::Place& place, const std::string& kind, Socket::Time until) {
   const Hello own = hello(place, kind, 0);
   const Socket door = Socket::listen(place.port);
@@ -210,7 +213,8 @@ void Peers::meet_as_first(const run::Place& place, const std::string& kind, Sock
     const Socket& link = visitors[rank].link;
     Welcome answer = welcome("");
     if (rank > 1) {
-      // A process on this machine may have come by its inner address, which no other can reach.
+      // A process on this machine may have connected from the loopback address, which other
+      // machines cannot reach.
       const std::string seen = visitors[rank - 1].link.there();
       const bool inner = is_this_machine(seen) && !is_this_machine(link.there());
       copy(inner ? link.here() : seen, answer.host);
@@ -228,15 +232,16 @@ void Peers::meet_as_first(const run::Place& place, const std::string& kind, Sock
 void Peers::meet_as_other(const run::Place& place, const std::string& kind, Socket::Time until) {
   const Socket door = is_last() ? Socket() : Socket::listen(0);
   const Hello own = hello(place, kind, is_last() ? 0 : door.port());
-  log::info("process {} of {} looks for process 0 at {}:{}", rank_, size_, place.host, place.port);
+  log::info("process {} of {} connects to process 0 at {}:{}", rank_, size_, place.host,
+            place.port);
   before_ = Link(0, Socket::connect(place.host, place.port, until));
   before_.send(bytes_of(own));
   Welcome answer{};
   before_.receive(bytes_of(answer), until);
-  require(std::ranges::equal(answer.magic, kMagic),
-          "what answers at {}:{} is not a residual process", place.host, place.port);
-  require(answer.refusal[0] == '\0', "process 0 ({}) does not take this process, {}: {}",
-          before_.address, rank_, text_of(answer.refusal));
+  require(std::ranges::equal(answer.magic, kMagic), "the server at {}:{} is not a residual process",
+          place.host, place.port);
+  require(answer.refusal[0] == '\0', "process 0 ({}) refused this process, {}: {}", before_.address,
+          rank_, text_of(answer.refusal));
   if (rank_ > 1) {
     const Socket::Time soon = std::min(until, Clock::now() + kNeighbour);
     before_ = Link(rank_ - 1, Socket::connect(text_of(answer.host), answer.port, soon));
@@ -246,15 +251,15 @@ void Peers::meet_as_other(const run::Place& place, const std::string& kind, Sock
     try {
       after_ = Link(rank_ + 1, door.accept(until));
     } catch (const Error& error) {
-      fail("process {} has not come to process {}: {}", rank_ + 1, rank_, error.what());
+      fail("process {} has not connected to process {}: {}", rank_ + 1, rank_, error.what());
     }
     const auto got = read_hello(after_.socket);
     if (got && got->rank == rank_ + 1 && text_of(got->job) == text_of(own.job)) break;
   }
 }
 
-// Along the chain and back: each process gets what the ones before it have, adds its own and hands
-// it on; the last one's answer brings what the ones after have.
+// Data travels along the chain and back: each process receives the elements of its predecessors,
+// appends its own and sends them on; the answer brings the elements of its successors.
 void Peers::complete(std::span<std::byte> all, size_t count) const {
   if (size_ == 1 || count == 0) return;
   const size_t width = all.size() / count;
@@ -291,19 +296,19 @@ void Peers::spread(std::string& text) const {
   spread(std::as_writable_bytes(std::span(text)));
 }
 
-// Piece by piece. The sum of a piece comes back after it was handed on, so one buffer does for
-// both.
+// Works piece by piece, so that sending, adding and receiving overlap. The total of a piece returns
+// only after its partial sum was sent, so one buffer serves for both.
 void Peers::add_in_order(std::span<const std::span<float>> own) const {
   std::atomic<size_t> handed_on = 0;
   std::mutex mutex;
-  std::exception_ptr failure;  // the first
+  std::exception_ptr failure;  // the first exception
   const auto guarded = [&](auto work) {
     try {
       work();
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
-      before_.socket.shut_down();  // so that the other thread does not wait for ever
+      before_.socket.shut_down();  // wakes the other thread, which may be blocked in a receive
       after_.socket.shut_down();
       handed_on = std::numeric_limits<size_t>::max();
       handed_on.notify_one();
@@ -318,8 +323,9 @@ void Peers::add_in_order(std::span<const std::span<float>> own) const {
   if (failure) std::rethrow_exception(failure);
 }
 
-// Adds this process's to the sums that come from before, and hands them on; the last process has
-// them whole and sends them back. `handed_on` counts elements.
+// Adds this process's gradients to the partial sums of its predecessors and sends them on; the last
+// process has the totals and sends them back. `handed_on` counts elements. Floating-point addition
+// commutes, so adding the received sum to own[0] gives the same bits as adding from left to right.
 void Peers::hand_on(std::span<const std::span<float>> own, std::atomic<size_t>& handed_on) const {
   std::vector<float> came(rank_ > 0 ? kPiece : 0);
   for (size_t begin = 0; begin < own[0].size(); begin += kPiece) {

@@ -11,13 +11,13 @@
 #include "base/socket.h"
 #include "run/place.h"
 
-// Several processes that train one model. They form a chain, each connected with the one before and
-// the one after: sums that pass along it are added in the order of the processes, so what comes out
-// does not depend on how many there are. All processes call the same functions in the same order.
-// If one is gone, the others get an Error that says which.
+// Several processes that train one model. They form a chain, in which each is connected to its
+// predecessor and its successor. Sums along the chain are added in the order of the processes, so
+// the result does not depend on their number. All processes call the same functions in the same
+// order. If one disappears, the others get an Error that names it.
 namespace residual::train {
 
-// A process that is no longer there, or never came.
+// Thrown when a process has disappeared or never connected.
 class PeerLost : public Error {
  public:
   using Error::Error;
@@ -27,12 +27,12 @@ class Peers {
  public:
   using Duration = std::chrono::steady_clock::duration;
 
-  // This process alone: nothing is sent to anybody.
+  // A single process, which sends nothing.
   Peers() = default;
   static Peers& alone();
 
-  // Meets the others, for as long as `patience`. `kind` must be the same text in all of them:
-  // programs or processors that compute differently cannot work together.
+  // Connects to the other processes, for at most `patience`. `kind` must be the same text in all of
+  // them, because builds or CPUs that compute differently cannot train together.
   Peers(const run::Place& place, const std::string& kind,
         Duration patience = std::chrono::minutes(10));
 
@@ -40,18 +40,18 @@ class Peers {
   int size() const { return size_; }
   bool leads() const { return rank_ == 0; }
 
-  // Of `count` things this process has those from first(count) up to, not including, end(count).
+  // This process's share of `count` elements is [first(count), end(count)).
   size_t first(size_t count) const { return first_of(rank_, count); }
   size_t end(size_t count) const { return first_of(rank_ + 1, count); }
 
-  // Every process has filled in its own elements of `all`; afterwards all of them are there.
+  // Completes `all`, of which every process has filled in its own share, in every process.
   template <class T>
   void complete(std::span<T> all) const {
     static_assert(std::is_trivially_copyable_v<T>);
     complete(std::as_writable_bytes(all), all.size());
   }
 
-  // Process 0's in all of them.
+  // Copies the value of process 0 to all processes.
   template <class T>
   void spread(std::vector<T>& values) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -60,8 +60,8 @@ class Peers {
   }
   void spread(std::string& text) const;
 
-  // own[0] = the sum of all processes' own[0], own[1], ..., one after the other in the order of the
-  // processes, from left to right.
+  // Sets own[0] to the sum of all processes' own[0], own[1], ..., added from left to right in the
+  // order of the processes.
   void add_in_order(std::span<const std::span<float>> own) const;
 
  private:
@@ -77,7 +77,7 @@ class Peers {
   void take_back(std::span<float> all, const std::atomic<size_t>& handed_on) const;
   bool is_last() const { return rank_ + 1 == size_; }
 
-  // A neighbour. Its address is remembered for when it is gone.
+  // A neighbour in the chain. Its address is kept for the message if it disappears.
   struct Link {
     int rank = -1;
     Socket socket = {};

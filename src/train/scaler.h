@@ -8,8 +8,8 @@ namespace residual::train {
 
 // Dynamic loss scaling: float16 gradients below 6e-8 are zero, so the loss is multiplied by a
 // factor before the backward pass and the gradient divided by it after. The factor doubles after
-// `window` updates without overflow and halves at each overflow, whose update is left out. In
-// float32 and bfloat16 it is not needed and stays 1.
+// `window` updates without overflow and halves at each overflow, whose update is skipped. In
+// float32 and bfloat16 the factor is not needed and stays 1.
 class LossScaler {
  public:
   LossScaler(const run::LossScaleConfig& config, run::Precision precision);
@@ -20,7 +20,7 @@ class LossScaler {
   bool active() const { return active_; }
 
   void succeeded();
-  // False when the factor has fallen below the minimum: the loss itself must be at fault.
+  // Returns false when the factor has fallen below the minimum: the loss itself must be at fault.
   bool overflowed();
 
  private:

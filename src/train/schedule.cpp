@@ -11,7 +11,7 @@ double learning_rate(const run::ScheduleConfig& s, int64_t completed) {
   const auto warmup = static_cast<double>(s.warmup);
   if (s.kind == run::ScheduleKind::t_fixup) return s.peak * std::sqrt(warmup / (warmup + t));
   if (completed < s.warmup) return s.warmup_init + t * (s.peak - s.warmup_init) / warmup;
-  // How far the decay has come, 0 to 1; used only by kinds that end.
+  // The progress of the decay, 0 to 1; only kinds with an end use it.
   const double done =
       std::min(1.0, (t - warmup) / std::max(1.0, static_cast<double>(s.total) - warmup));
   switch (s.kind) {

@@ -15,7 +15,7 @@ namespace residual::train {
 //   constant                 peak
 //   t-fixup                  peak sqrt(W / (W + t))
 //
-// inverse-sqrt as fairseq 0.12 has it (its first update uses warmup_init); linear is its
+// inverse-sqrt follows fairseq 0.12 (the first update uses warmup_init); linear is fairseq's
 // polynomial_decay of power 1.
 double learning_rate(const run::ScheduleConfig& schedule, int64_t completed);
 

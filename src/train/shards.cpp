@@ -26,7 +26,7 @@ int64_t shard_count(const data::Batch& batch, int64_t workers, int64_t pass_toke
   return workers * std::max<int64_t>(1, (tokens + of_all_workers - 1) / of_all_workers);
 }
 
-// Longest sentence first, each to the part that has the fewest tokens so far.
+// Assigns the longest sentences first, each to the part with the fewest tokens so far.
 std::vector<data::Batch> shards(const data::Batch& batch, int64_t count) {
   const auto sentences = static_cast<size_t>(batch.size());
   const auto tokens = [&](size_t s) {

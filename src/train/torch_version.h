@@ -4,7 +4,7 @@
 
 namespace residual::train {
 
-// "1.13.1, no CUDA": of the LibTorch that runs, and whether it finds a GPU.
+// Returns the version of the loaded LibTorch and whether it finds a GPU: "1.13.1, no CUDA".
 std::string torch_version();
 
 }  // namespace residual::train

@@ -23,7 +23,7 @@
 namespace residual::train {
 namespace {
 
-constexpr int64_t kMostSkipped = 100;  // in a row: the run is lost, not unlucky
+constexpr int64_t kMostSkipped = 100;  // in a row; after that many the run has diverged
 constexpr size_t kLinesShown = 20;
 constexpr const char* kTamer = "a lower schedule.peak or an optimizer.clip_norm";
 
@@ -41,7 +41,8 @@ bool is_memory_error(const std::string& what) {
 
 [[noreturn]] void fail_memory(const run::TrainConfig& config, int processes) {
   fail(
-      "out of memory; free some and go on with --resume, or start a new run with batch.pass_tokens "
+      "out of memory; free memory and continue with --resume, or start a new run with "
+      "batch.pass_tokens "
       "below {}. Estimated need: {}",
       config.batch.pass_tokens, run::describe(run::estimate_memory(config, processes)));
 }
@@ -74,10 +75,10 @@ Trainer::Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSys
   scaler_.restore(state_.loss_scale, state_.good_updates);
   batcher.seek(state_.position);
   stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
-  if (dev_.empty()) log_.say("there is no dev corpus: nothing will be validated");
+  if (dev_.empty()) log_.say("there is no dev corpus, so the run is not validated");
 }
 
-// The run's files, and where it stands by them.
+// Opens the run's files and reads the state that they hold.
 void Trainer::open_run(data::Batcher& batcher) {
   if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
   store_.emplace(run_->path() / run::kCheckpoints, config_.model, system_);
@@ -91,7 +92,8 @@ void Trainer::open_run(data::Batcher& batcher) {
   }
   state_.corpus = corpora_.fingerprint();
   state_.dev_corpus = corpora_.dev_fingerprint();
-  // Last: up to here a run that is started over is as it was. One with nothing to do stays so.
+  // begin() comes last: until here, a run that is to be started over is still intact. A run with
+  // nothing to do stays unchanged.
   if (run::passed_limit(config_.train, state_).empty()) {
     run_->begin("LibTorch " TORCH_VERSION, peers_.size(), system_);
   }
@@ -113,7 +115,7 @@ void Trainer::open_run(data::Batcher& batcher) {
   if (const std::string doubt = run::doubt_about(config_); !doubt.empty()) log_.say(doubt);
 }
 
-// First values: another model's, or those of the scheme.
+// Sets the initial values: another model's parameters, or the scheme's initialisation.
 void Trainer::begin(data::Batcher& batcher) {
   if (config_.train.start_from.empty()) {
     return learner_->calibrate(batcher.get(batcher.position()));
@@ -130,7 +132,7 @@ End Trainer::run(const run::StopSignals& signals) {
   } catch (const std::exception& error) {
     try {
       log_.note(error.what());
-    } catch (const Error&) {  // a full disk; what is thrown is said all the same
+    } catch (const Error&) {  // a full disk must not hide the original error
     }
     throw;
   }
@@ -146,11 +148,11 @@ End Trainer::run_explained(const run::StopSignals& signals) {
     throw;
   } catch (const PeerLost& lost) {
     if (run_ == nullptr) throw;
-    fail("{}. Go on from the last checkpoint with: {}", lost.what(), resuming());
+    fail("{}. Resume from the last checkpoint with: {}", lost.what(), resuming());
   }
 }
 
-// The command that goes on with the run.
+// The command that resumes the run.
 std::string Trainer::resuming() const {
   std::string command = "residual train --resume -o " + shell_word(run_->path().string());
   if (peers_.size() > 1) command += " --distributed";
@@ -164,7 +166,7 @@ End Trainer::run_loop(const run::StopSignals& signals) {
     return End::finished;
   }
   while (!finished()) {
-    if (background_.has_failed()) background_.wait();  // throws what the checkpoint failed with
+    if (background_.has_failed()) background_.wait();  // rethrows the checkpoint's error
     signal_ = agree(signals);
     if (signal_ != 0) {
       save_and_stop();
@@ -183,7 +185,8 @@ End Trainer::run_loop(const run::StopSignals& signals) {
   const bool missing = validates && state_.validated != state_.update;
   const int64_t without_gain = state_.validations_without_gain;
   const run::Rank rank = missing ? validate() : run::Rank::none;
-  // Which only the end asked for: it takes no patience from a run that is made longer.
+  // Only the end of the run required this validation. It does not count against the patience, so
+  // that a run that is extended later behaves like one that was longer from the start.
   state_.validations_without_gain = std::min(state_.validations_without_gain, without_gain);
   save(rank == run::Rank::best);
   background_.wait();
@@ -263,23 +266,24 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
   }
   if (config_.train.on_nonfinite == run::OnNonfinite::stop) {
     stop_nonfinite(batches, number,
-                   fmt::format("start a new run with {}, or leave such updates out with --resume "
+                   fmt::format("start a new run with {}, or skip such updates with --resume "
                                "--set train.on_nonfinite=skip",
                                kTamer));
   }
   if (state_.skipped_in_a_row > kMostSkipped) {
-    stop_nonfinite(batches, number,
-                   fmt::format("{} before it were left out in a row, and the run is lost; start a "
-                               "new one with {}",
-                               kMostSkipped, kTamer));
+    stop_nonfinite(
+        batches, number,
+        fmt::format("the {} updates before it were skipped too, so the run has diverged; "
+                    "start a new one with {}",
+                    kMostSkipped, kTamer));
   }
   if (config_.train.on_nonfinite == run::OnNonfinite::lower) state_.learning_rate_factor /= 2;
   std::vector<std::string> lines;
   for (const auto& batch : batches) lines.push_back(corpora_.lines_of(batch, kLinesShown));
-  log_.say(fmt::format("update {}: loss or gradient is not finite; left out ({}){}", number,
+  log_.say(fmt::format("update {}: loss or gradient is not finite; skipped ({}){}", number,
                        fmt::join(lines, "; "),
                        config_.train.on_nonfinite == run::OnNonfinite::lower
-                           ? "; the learning rate is halved from here on"
+                           ? "; the learning rate is halved from now on"
                            : ""));
 }
 
@@ -287,7 +291,7 @@ void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t numbe
                              const std::string& advice) {
   if (run_ == nullptr) {
     part();
-    fail("update {}: loss or gradient is not finite; process 0 says where", number);
+    fail("update {}: loss or gradient is not finite; process 0 reports where", number);
   }
   background_.wait();
   run::Checkpoint before = learner_->checkpoint();
@@ -334,7 +338,7 @@ void Trainer::log_metrics() {
        {"source_tokens", state_.sums.source_tokens},
        {"sentences", state_.sums.sentences},
        {"skipped", state_.skipped}});
-  if (line_.seconds > 0) {  // else these updates were an earlier session's
+  if (line_.seconds > 0) {  // otherwise an earlier session computed these updates
     log_.say(run::format_status(status()));
     log_.speed({{"update", state_.update},
                 {"updates", line_.sums.updates},
@@ -374,7 +378,7 @@ run::Rank Trainer::validate() {
   std::map<run::Metric, double> values = {{run::Metric::loss, mean.loss},
                                           {run::Metric::nll, mean.nll},
                                           {run::Metric::perplexity, mean.perplexity}};
-  if (config_.validate.wants_bleu()) {  // a model that gives no numbers translates nothing
+  if (config_.validate.wants_bleu()) {  // a model with a NaN loss cannot translate
     std::vector<double> bleu = {std::nan("")};
     if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->model_values());
     peers_.spread(bleu);
@@ -394,7 +398,7 @@ run::Rank Trainer::validate() {
   return rank;
 }
 
-// Copies what is to be written and leaves the writing to another thread.
+// Copies the model and its state; another thread writes them while training continues.
 void Trainer::save(bool best) {
   if (run_ == nullptr) return;
   state_.metrics_bytes = log_.sync();
@@ -406,8 +410,9 @@ void Trainer::save(bool best) {
   for (const auto& validation : state_.best) {
     if (config_.checkpoint.keep_best > 0) keep.insert(validation.update);
   }
-  // The checkpoint last: a run that is killed in between goes back to the one before and writes the
-  // same models again. The other way round it would know of a best model that was never written.
+  // The checkpoint is written last. A run that is killed in between resumes from the previous
+  // checkpoint and writes the same models again. In the opposite order, the state could name a best
+  // model that was never written.
   background_.run([this, copy, keep, best] {
     try {
       if (best) write_model(run_->path() / "best", *copy);
@@ -418,9 +423,10 @@ void Trainer::save(bool best) {
       const std::string failed = fmt::format("the checkpoint of update {} could not be written: {}",
                                              copy->state.update, error.what());
       require(!store_->list().empty(),
-              "{}. It would have been the first; see to it, then begin again with: {}", failed,
-              resuming());
-      fail("{}. Those before it are intact; see to it, then go on with: {}", failed, resuming());
+              "{}. It would have been the first; remove the cause, then start again with: {}",
+              failed, resuming());
+      fail("{}. Earlier ones are intact; remove the cause, then resume with: {}", failed,
+           resuming());
     }
   });
 }

@@ -21,7 +21,7 @@
 
 namespace residual::train {
 
-// Work done and the time it took.
+// An amount of work and the time it took.
 struct Pace {
   run::Sums sums;
   double seconds = 0;
@@ -29,30 +29,32 @@ struct Pace {
 
 enum class End { finished, patience, interrupted };
 
-// The loop: updates, metrics, validation, checkpoints. All that it computes follows from
-// configuration and corpus; a run that is killed and resumed, however often and in however many
-// processes, ends with the same bytes in its checkpoint and in metrics.jsonl as one that was not.
+// The training loop: updates, metrics, validation, checkpoints. Its results depend only on
+// configuration and corpus. A run that is killed and resumed, any number of times and in any number
+// of processes, ends with the same bytes in its checkpoint and metrics.jsonl as an uninterrupted
+// one.
 class Trainer {
  public:
-  // Starts the run, or continues it from its newest sound checkpoint if it has one. Of several
-  // processes the one that leads writes the run's files and speaks; `peers` must outlive it.
+  // Starts the run, or resumes it from its newest sound checkpoint if it has one. Of several
+  // processes, the leading one writes the run's files and messages. `peers` must outlive the
+  // trainer.
   explicit Trainer(run::RunDirectory& run, FileSystem& system = FileSystem::real(),
                    const Peers& peers = Peers::alone());
-  // One that does not lead: has the parameters and the state of the one that does.
+  // A process that does not lead; it receives parameters and state from the leading one.
   Trainer(const run::TrainConfig& config, const Peers& peers);
 
-  // Until the end, or until a signal. Errors of writing and of memory say what to do.
+  // Trains until the end or a signal. Errors of writing and of memory include advice.
   End run(const run::StopSignals& signals);
 
-  // Shows it every update from now on; it must outlive the run.
+  // Passes every further update to the observer, which must outlive the run.
   void observe(Observer& observer) { observer_ = &observer; }
 
   const run::State& state() const { return state_; }
-  int signal() const { return signal_; }  // that ended the run, in one of the processes; or 0
+  int signal() const { return signal_; }  // signal that ended the run in one of the processes; or 0
 
  private:
   struct Step {
-    bool updated;  // false: left out, since it was not finite
+    bool updated;  // false: skipped, because it was not finite
     bool epoch_ended;
   };
 
@@ -74,12 +76,12 @@ class Trainer {
   void nonfinite(std::span<const data::Batch> batches, int64_t number);
   [[noreturn]] void stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
                                    const std::string& advice);
-  double rate_after(int64_t updates) const;  // learning rate of the update after so many
+  double rate_after(int64_t updates) const;  // learning rate of the next update
   run::Status status() const;
   void log_metrics();
   bool validation_due(const Step& step) const;
   bool checkpoint_due(const Step& step) const;
-  void note_epoch_end();  // of which a checkpoint is about to be saved
+  void note_epoch_end();  // called before its checkpoint is saved
   run::Rank validate();
   void save(bool best);
   void write_model(const fs::path& path, const run::Checkpoint& checkpoint) const;
@@ -93,16 +95,16 @@ class Trainer {
   std::optional<DevBleu> bleu_;
   std::unique_ptr<Learner> learner_;
   LossScaler scaler_;
-  std::optional<run::CheckpointStore> store_;  // the run's
+  std::optional<run::CheckpointStore> store_;  // checkpoints of the run
   run::State state_;
   std::unique_ptr<BatchStream> stream_;
-  run::RunLog log_;  // of processes that do not lead: tells nobody
+  run::RunLog log_;  // writes nothing in processes that do not lead
   Background background_;
   Observer* observer_ = nullptr;
   int signal_ = 0;
 
-  // For the display.
-  double gradient_norm_ = 0;  // of the last update
+  // Values for the display.
+  double gradient_norm_ = 0;  // norm of the last update
   double epoch_done_ = 0;
   Pace session_, line_;  // since the start or resume, and since the last line
 };

@@ -1,4 +1,4 @@
-// What the processes of one run have to agree on.
+// The agreement between the processes of one run.
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 namespace residual::train {
 namespace {
 
-// Where the processes of a run stand, and what tells one that has gone astray.
+// The progress of a process, with values that reveal a process whose results differ.
 struct Standing {
   int64_t signal, update;
   double gradient_norm;
@@ -22,20 +22,20 @@ uint64_t checksum_of(const run::Corpora& corpora) {
 
 }  // namespace
 
-// Before anything is written: all processes are there, and have the same text.
+// Checks, before anything is written, that all processes have connected and have the same text.
 void Trainer::check_alike() const {
   std::vector<uint64_t> all(static_cast<size_t>(peers_.size()));
   all[static_cast<size_t>(peers_.rank())] = checksum_of(corpora_);
   peers_.complete(std::span(all));
   for (size_t rank = 0; rank < all.size(); ++rank) {
     require(all[rank] == all[0],
-            "{}: the training or dev corpus of process {} is not that of process 0; copy it to "
-            "that machine, or give its --data there",
+            "{}: the training or dev corpus of process {} differs from that of process 0; copy the "
+            "corpus to that machine, or give the right --data there",
             corpora_.directory().string(), rank);
   }
 }
 
-// All processes begin where the first one does.
+// Copies the state of process 0 to all processes.
 void Trainer::spread_start() {
   std::string state = to_toml(state_);
   run::Checkpoint start = learner_->checkpoint();
@@ -46,7 +46,8 @@ void Trainer::spread_start() {
   learner_->restore(start);
 }
 
-// All processes must stand at the same place. Gives the signal that one of them got, or 0.
+// Checks that all processes are at the same update with the same gradient. Returns the signal that
+// one of them received, or 0.
 int Trainer::agree(const run::StopSignals& signals) const {
   std::vector<Standing> all(static_cast<size_t>(peers_.size()));
   all[static_cast<size_t>(peers_.rank())] = {signals.received(), state_.update, gradient_norm_};
@@ -57,8 +58,8 @@ int Trainer::agree(const run::StopSignals& signals) const {
         all[rank].update == all[0].update && std::bit_cast<uint64_t>(all[rank].gradient_norm) ==
                                                  std::bit_cast<uint64_t>(all[0].gradient_norm);
     require(is_alike,
-            "process {} is at update {} with a gradient of {}, process 0 at {} with {}: they no "
-            "longer compute the same. Are the machines alike? Go on from the last checkpoint with "
+            "process {} is at update {} with a gradient of {}, process 0 at {} with {}: their "
+            "results differ. Use the same kind of machine. Resume from the last checkpoint with "
             "--resume",
             rank, all[rank].update, all[rank].gradient_norm, all[0].update, all[0].gradient_norm);
     signal = std::max(signal, all[rank].signal);
@@ -66,13 +67,13 @@ int Trainer::agree(const run::StopSignals& signals) const {
   return static_cast<int>(signal);
 }
 
-// Nobody ends while another still writes: what started them might take that for a failure, and end
-// the others.
+// Waits until all processes have finished writing. A launcher might take the end of one process for
+// a failure and kill the others.
 void Trainer::part() const {
   std::vector<char> all(static_cast<size_t>(peers_.size()));
   try {
     peers_.complete(std::span(all));
-  } catch (const PeerLost&) {  // it has said why
+  } catch (const PeerLost&) {  // that process has reported the reason
   }
 }
 

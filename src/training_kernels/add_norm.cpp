@@ -17,13 +17,13 @@ namespace residual::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The dropout factors of one row; all 1 without dropout.
+// Returns the dropout factors of one row; all are 1 without dropout.
 const float* row_factors(const Dropout& dropout, int64_t row, int64_t width, float* scratch) {
   if (dropout.on()) dropout_factors(dropout, row * width, width, scratch);
   return scratch;
 }
 
-// a = x + drop(f) and d' = d + eta drop(f) of one row, into a.
+// Computes a = x + drop(f) and d' = d + eta drop(f) of one row, into a.
 HWY_INLINE void join(const AddNorm& p, int64_t row, const float* factors, float* a) {
   const int64_t at = row * p.width;
   const float *x = p.x + at, *f = p.f + at;
@@ -51,7 +51,8 @@ void add_norm(const AddNorm& p) {
     }
     const float mean =
         sum_over(p.width, [&](auto t, int64_t j) HWY_ATTR { return hn::LoadU(t, a + j); }) / width;
-    // Two passes: E[a^2] - E[a]^2 loses every digit when |mean| >> deviation.
+    // The variance takes two passes, because E[a^2] - E[a]^2 loses every digit when
+    // |mean| >> deviation.
     const float squares = sum_over(p.width, [&](auto t, int64_t j) HWY_ATTR {
       const auto centred = hn::Sub(hn::LoadU(t, a + j), hn::Set(t, mean));
       return hn::Mul(centred, centred);
@@ -113,7 +114,7 @@ void add_norm_gradient(const AddNormGradient& p) {
 }
 
 void add_dropped(const AddDropped& p) {
-  constexpr int64_t kChunk = 1024;  // elements whose factors lie in the first cache
+  constexpr int64_t kChunk = 1024;  // elements whose factors fit into the first-level cache
   float* scratch = thread_scratch(kChunk);
   std::fill_n(scratch, kChunk, 1.0F);
   for (int64_t begin = 0; begin < p.count; begin += kChunk) {

@@ -6,15 +6,15 @@
 
 namespace residual::kernels {
 
-// A block boundary of training, one trip through memory per row:
+// A block boundary of training, in one pass over memory per row:
 //
 //   g  = drop(f)
 //   a  = x + g
 //   y  = (a - mean(a)) rstd(a) * weight + bias
 //   d' = d + eta g                                  only if d is given
 //
-// Matrices are row-major [rows, width] without gaps. Without f, a = x. a, mean and rstd are kept
-// for the gradient.
+// Matrices are row-major [rows, width] without gaps. Without f, a = x. The gradient needs a, mean
+// and rstd, so they are outputs.
 struct AddNorm {
   int64_t rows = 0, width = 0;
   float epsilon = 1e-5F, eta = 1;
@@ -26,12 +26,12 @@ struct AddNorm {
 };
 void add_norm(const AddNorm& p);
 
-// From dy and, if there is a dual stream, dd (the gradient of d'):
+// The gradient, from dy and, if there is a dual stream, dd (the gradient of d'):
 //
 //   da = the gradient of a through the norm
 //   dx = da                    df = drop(da + eta dd)            dd goes on to d as it is
 //
-// The gradients of weight and bias are added to what is there.
+// The gradients of weight and bias are added to their buffers.
 struct AddNormGradient {
   int64_t rows = 0, width = 0;
   float eta = 1;

@@ -21,7 +21,7 @@ struct Row {
   float most, sum;
 };
 
-// The largest element and the sum of all. NaN anywhere makes the sum NaN.
+// Returns the largest element and the sum of all. A NaN in any element makes the sum NaN.
 HWY_INLINE Row survey(const float* row, int64_t n) {
   Floats most = hn::Set(kFloats, row[0]), sum = hn::Zero(kFloats);
   int64_t j = 0;
@@ -38,7 +38,7 @@ HWY_INLINE Row survey(const float* row, int64_t n) {
   return found;
 }
 
-// row = exp(row - most); returns the sum.
+// Sets row = exp(row - most) and returns the sum.
 HWY_INLINE float exponentiate(float* row, int64_t n, float most) {
   return sum_over(n, [&](auto t, int64_t j) HWY_ATTR {
     const auto e = exp_nonpositive(t, hn::Sub(hn::LoadU(t, row + j), hn::Set(t, most)));

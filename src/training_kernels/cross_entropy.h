@@ -4,7 +4,7 @@
 
 namespace residual::kernels {
 
-// Label-smoothed cross entropy of rows of logits, whose gradient takes their place.
+// Label-smoothed cross entropy of rows of logits. The gradient overwrites the logits.
 //
 // With log p = logits - log sum exp logits, a row of target t costs
 //

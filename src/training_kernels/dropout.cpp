@@ -18,17 +18,17 @@ namespace {
 constexpr hn::ScalableTag<uint64_t> kWords;
 constexpr hn::Repartition<uint32_t, decltype(kWords)> kHalves;
 using Words = hn::Vec<decltype(kWords)>;
-constexpr int64_t kBlocks = static_cast<int64_t>(hn::MaxLanes(kWords));  // counters at a time
+constexpr int64_t kBlocks = static_cast<int64_t>(hn::MaxLanes(kWords));  // counters per step
 constexpr int64_t kPerBlock = 8;                                         // elements per counter
 constexpr int64_t kChunk = kBlocks * kPerBlock;
 
-// The 64-bit products of the low halves.
+// Returns the 64-bit products of the low halves.
 HWY_INLINE Words multiply_low(Words a, uint64_t b) {
   return hn::MulEven(hn::BitCast(kHalves, a), hn::BitCast(kHalves, hn::Set(kWords, b)));
 }
 
-// base/random.h's philox() for counters first, first + 1, ..., each in one 64-bit lane. A state
-// word is the low half of a lane; what gathers in the high half is never read.
+// Computes philox() of base/random.h for counters first, first + 1, ..., each in one 64-bit lane. A
+// state word is the low half of a lane; the high half may hold anything, because it is never read.
 HWY_INLINE void philox_chunk(uint64_t first, uint64_t key, uint16_t* out) {
   const Words counter = hn::Add(hn::Set(kWords, first), hn::Iota(kWords, uint64_t{0}));
   Words c0 = counter, c1 = hn::ShiftRight<32>(counter);

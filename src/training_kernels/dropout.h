@@ -6,9 +6,9 @@
 namespace residual::kernels {
 
 // Element i of a tensor is dropped if its 16 random bits are below rate * 2^16. They are bits
-// [16 (i % 8), 16 (i % 8 + 1)) of Philox4x32-10 at counter i / 8 under `key`: any element's fate is
-// known without those of the others, in any order, on any thread. Kept elements are multiplied by
-// what makes the expectation exact for the rate as rounded to 16 bits.
+// [16 (i % 8), 16 (i % 8 + 1)) of Philox4x32-10 at counter i / 8 under `key`. Each element's mask
+// can therefore be computed independently, in any order, on any thread. Kept elements are scaled so
+// that the expectation is exact for the rate as rounded to 16 bits.
 struct Dropout {
   double rate = 0;
   uint64_t key = 0;
@@ -18,7 +18,7 @@ struct Dropout {
   float kept_scale() const { return 65536.0F / static_cast<float>(65536 - threshold()); }
 };
 
-// The factors of elements [begin, begin + count): 0 or kept_scale().
+// Writes the factors of elements [begin, begin + count): 0 or kept_scale().
 void dropout_factors(const Dropout& dropout, int64_t begin, int64_t count, float* factors);
 
 }  // namespace residual::kernels

@@ -30,7 +30,7 @@ void bias_relu_dropout(const float* bias, const Dropout& dropout, int64_t first,
     if (dropout.on()) dropout_factors(dropout, first + row * width, width, factors);
     over(width, [&](auto t, int64_t j) HWY_ATTR {
       const auto sum = hn::Add(hn::LoadU(t, y + j), hn::LoadU(t, bias + j));
-      const auto positive = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(t)), sum);  // NaN stays
+      const auto positive = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(t)), sum);  // keeps NaN
       hn::StoreU(hn::Mul(positive, hn::LoadU(t, factors + j)), t, y + j);
     });
   }

@@ -27,14 +27,14 @@ struct View {
   int64_t row, column;
 };
 
-// A small matrix whose rows are read or written in whole vectors.
+// A small matrix whose rows are accessed in whole vectors.
 template <class T>
 struct Rows {
   T* data;
   int64_t stride;
 };
 
-// Rows [i, i + kRows) of c = a b, kVectors vectors wide from column j on.
+// Computes rows [i, i + kRows) of c = a b, kVectors vectors wide from column j on.
 template <int kRows, int kVectors>
 HWY_INLINE void tile(View a, int64_t i, Rows<const float> b, int64_t j, int64_t inner,
                      Rows<float> c) {
@@ -67,8 +67,8 @@ HWY_INLINE void columns(View a, Rows<const float> b, int64_t rows, int64_t j, in
   for (; i < rows; ++i) tile<1, kVectors>(a, i, b, j, inner, c);
 }
 
-// c [rows, width] = a [rows, inner] b [inner, width]; width is a multiple of kLanes. Matrices of a
-// few dozen rows: they lie in the first cache, so nothing is packed.
+// Computes c [rows, width] = a [rows, inner] b [inner, width]; width is a multiple of kLanes. The
+// matrices have a few dozen rows and fit into the first-level cache, so nothing is packed.
 void small_product(View a, Rows<const float> b, int64_t rows, int64_t width, int64_t inner,
                    Rows<float> c) {
   int64_t j = 0;
@@ -77,7 +77,7 @@ void small_product(View a, Rows<const float> b, int64_t rows, int64_t width, int
   for (; j < width; j += kLanes) columns<1>(a, b, rows, j, inner, c);
 }
 
-// to [columns, width] = the transpose of from [rows, columns], filled up with zeros.
+// Sets to [columns, width] to the transpose of from [rows, columns], padded with zeros.
 void transpose(View from, int64_t rows, int64_t columns, int64_t width, float* to) {
   const hn::Full128<float> four;
   for (int64_t j = 0; j < columns; j += 4) {
@@ -96,7 +96,7 @@ void transpose(View from, int64_t rows, int64_t columns, int64_t width, float* t
   }
 }
 
-// What is computed for one head of one sentence, in the thread's scratch memory.
+// The computation of one head of one sentence, in the thread's scratch memory.
 class Head {
  public:
   Head(const MultiHead& p, int64_t s, int64_t longest_query, int64_t longest_key)
@@ -121,7 +121,7 @@ class Head {
     for (float** m : {&p_matrix_, &dropped_, &factors_, &ds_}) *m = take(square);
   }
 
-  // drop(P) V for head h; `element` is the number of the head's first element of P.
+  // Computes drop(P) V for head h; `element` is the number of the head's first element of P.
   void forward(int64_t h, int64_t element, const Matrix<float>& out, float* log_sums) {
     const int64_t column = h * p_.head_width;
     transpose(view(p_.k, k_row_, column), nk_, p_.head_width, keys_, kt_);
@@ -152,13 +152,13 @@ class Head {
   int64_t elements() const { return nq_ * nk_; }
 
  private:
-  // Rows from `row` on of the head whose first column is `column`.
+  // Returns the rows from `row` on of the head whose first column is `column`.
   static View view(const Matrix<const float>& m, int64_t row, int64_t column) {
     return {m.data + row * m.stride + column, m.stride, 1};
   }
 
-  // The same in whole vectors: where they lie if the head's width allows, else in `copy`, filled
-  // up with zeros.
+  // Returns the same rows in whole vectors: in place if the head's width allows, otherwise in
+  // `copy`, padded with zeros.
   Rows<const float> rows(const Matrix<const float>& m, int64_t row, int64_t count, int64_t column,
                          float* copy) const {
     const float* from = m.data + row * m.stride + column;
@@ -170,12 +170,12 @@ class Head {
     return {copy, width_};
   }
 
-  // to [nq, keys] = a [nq, head width] transposed.
+  // Computes to [nq, keys] = a [nq, head width] transposed.
   void scores(View a, const float* transposed, float* to) const {
     small_product(a, {transposed, keys_}, nq_, keys_, p_.head_width, {to, keys_});
   }
 
-  // Rows from `row` on of the head's columns of `to` = a [count, inner] b.
+  // Writes a [count, inner] b to the rows from `row` on of the head's columns of `to`.
   void product(View a, Rows<const float> b, int64_t count, int64_t inner, const Matrix<float>& to,
                int64_t row, int64_t column) const {
     float* out = to.data + row * to.stride + column;
@@ -191,8 +191,8 @@ class Head {
 
   int64_t visible(int64_t i) const { return p_.causal ? std::min(i + 1, nk_) : nk_; }
 
-  // Row i of the scores becomes probabilities; 0 beyond what the query sees. Returns the logarithm
-  // of the sum.
+  // Turns row i of the scores into probabilities, with 0 for keys that the query may not see.
+  // Returns the logarithm of the sum.
   float softmax(int64_t i) {
     float* row = p_matrix_ + i * keys_;
     const int64_t n = visible(i);
@@ -218,20 +218,20 @@ class Head {
     return most * p_.scale + std::log(all);
   }
 
-  // Row i of the scores becomes the probabilities that softmax() gave.
+  // Turns row i of the scores into the probabilities that softmax() computed in the forward pass.
   void exponentiate(int64_t i, float log_sum) {
     float* row = p_matrix_ + i * keys_;
     std::fill(row + visible(i), row + keys_, -std::numeric_limits<float>::infinity());
     for (int64_t j = 0; j < keys_; j += kLanes) {
       const auto x = hn::MulSub(hn::LoadU(kFloats, row + j), hn::Set(kFloats, p_.scale),
                                 hn::Set(kFloats, log_sum));
-      const auto rounded_up = hn::Gt(x, hn::Zero(kFloats));  // unlike Min, lets NaN through
+      const auto rounded_up = hn::Gt(x, hn::Zero(kFloats));  // unlike Min, keeps NaN
       hn::StoreU(exp_nonpositive(kFloats, hn::IfThenZeroElse(rounded_up, x)), kFloats, row + j);
     }
   }
 
-  // dropped = P * factors. The factors' rows are nk_ long: what a vector reads beyond them meets
-  // zeros of P.
+  // Sets dropped = P * factors. The factors' rows are nk_ long; elements that a vector reads beyond
+  // them are multiplied by zeros of P.
   void drop(int64_t element) {
     if (p_.dropout.on()) {
       dropout_factors(p_.dropout, element, nq_ * nk_, factors_);
@@ -249,7 +249,7 @@ class Head {
     }
   }
 
-  // Row i of ds: from the gradient of drop(P) to that of the scores,
+  // Turns row i of ds from the gradient of drop(P) into that of the scores,
   // dS_j = scale P_j (dP_j - sum_k dP_k P_k), dP = factors * d drop(P).
   void softmax_gradient(int64_t i) {
     float* ds = ds_ + i * keys_;
@@ -268,10 +268,10 @@ class Head {
   }
 
   const MultiHead& p_;
-  int64_t q_row_, k_row_;  // where the sentence begins
+  int64_t q_row_, k_row_;  // first rows of the sentence
   int64_t nq_, nk_;
   int64_t keys_, width_;  // nk_ and the head's width, padded to whole vectors
-  float *q_copy_, *kv_copy_, *dout_copy_, *result_;  // rows of width_, where that is needed
+  float *q_copy_, *kv_copy_, *dout_copy_, *result_;  // rows of width_, where needed
   float *kt_, *vt_;
   float *p_matrix_, *dropped_, *factors_, *ds_;
 };
@@ -282,7 +282,7 @@ int64_t longest(const int64_t* offsets, int64_t sentences) {
   return most;
 }
 
-// body(head, h, element) for every head of every sentence.
+// Calls body(head, h, element) for every head of every sentence.
 template <class Body>
 void each_head(const MultiHead& p, const Body& body) {
   const int64_t queries = longest(p.query_offsets, p.sentences);

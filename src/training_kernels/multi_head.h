@@ -7,7 +7,7 @@
 
 namespace residual::kernels {
 
-// Attention of training over packed rows: within each sentence s and for each head,
+// Attention for training over packed rows: within each sentence s and for each head,
 //
 //   P = softmax(scale Q K^T)      O = drop(P) V
 //
@@ -23,8 +23,8 @@ struct MultiHead {
   Matrix<const float> q, k, v;
 };
 
-// `log_sums` [query rows, heads]: log of the softmax's denominator, with which the gradient
-// computes P again instead of keeping it.
+// `log_sums` [query rows, heads] receives the log of the softmax's denominator, from which the
+// gradient recomputes P instead of storing it.
 void multi_head(const MultiHead& p, const Matrix<float>& out, float* log_sums);
 
 struct MultiHeadGradient {

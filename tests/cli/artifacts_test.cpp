@@ -147,7 +147,7 @@ TEST(Average, RefusesWhatDoesNotGoTogether) {
                       "residual average m n -o mean"),
               HasSubstr("m and n have different vocabularies"));
   EXPECT_THAT(failure("residual average m --last 2 -o mean"),
-              HasSubstr("m: is a model directory; checkpoints are chosen of a run"));
+              HasSubstr("m: is a model directory; options that select checkpoints need a run"));
   EXPECT_THAT(failure("residual export -m m --precision packed -o p; residual average p -o mean"),
               HasSubstr("p: is packed for translation"));
 }

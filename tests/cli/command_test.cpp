@@ -186,7 +186,7 @@ TEST(Train, CheckAsksForTheTextThatBleuNeeds) {
           "echo 'data.prepared = \"prepared\"' > r.toml; residual train r.toml --check > sizes && "
           "residual train r.toml --set validate.metric=bleu --check");
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.error, HasSubstr("prepared: keeps no raw text of dev"));
+  EXPECT_THAT(result.error, HasSubstr("prepared: has no raw text of dev"));
 }
 
 TEST(ExitCode, IsOneForFailureWithItsReasonOnStandardError) {

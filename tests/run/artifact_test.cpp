@@ -104,7 +104,7 @@ TEST_F(Run, AveragesTheCheckpointsThatAreChosen) {
 
 TEST_F(Run, AveragingNamesCheckpointsThatAreNotThereOrDamaged) {
   EXPECT_THAT(message_of([&] { mean({.updates = {7}}); }),
-              HasSubstr("has no checkpoint of update 7; it has: 1, 2, 3, 4"));
+              HasSubstr("has no checkpoint of update 7; available updates: 1, 2, 3, 4"));
   std::string bytes = read_file(checkpoint_file(run_.path(), 2));
   bytes.back() ^= 1;
   replace_file(checkpoint_file(run_.path(), 2), bytes);
@@ -217,7 +217,7 @@ TEST(Average, OfDifferentArchitecturesIsRefused) {
 TEST(Artifact, WhatIsNoneSaysWhatWouldMakeItOne) {
   const TemporaryDirectory directory;
   EXPECT_THAT(message_of([&] { artifact_at(directory.path()); }),
-              HasSubstr("neither a model (model.safetensors)"));
+              HasSubstr("not a model (no model.safetensors)"));
   EXPECT_THAT(message_of([&] { artifact_at(directory / "x"); }), HasSubstr("no such file"));
   replace_file(directory / "letter.txt", "dear");
   EXPECT_THAT(message_of([&] { artifact_at(directory / "letter.txt"); }),

@@ -105,7 +105,7 @@ TEST_F(Checkpoints, DamageInTheStateIsSeenToo) {
     verify_checkpoint(path);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("does not have the checksum"));
+    EXPECT_THAT(error.what(), HasSubstr("does not match its checksum"));
   }
 }
 

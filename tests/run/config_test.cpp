@@ -54,7 +54,7 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
     change(config);
     EXPECT_THAT(error_of(config), HasSubstr(text));
   };
-  refuses([](auto& c) { c.data.prepared.clear(); }, "data.prepared: names no directory");
+  refuses([](auto& c) { c.data.prepared.clear(); }, "data.prepared: is empty");
   refuses([](auto& c) { c.train.max_updates = 0; }, "would never end");
   refuses([](auto& c) { c.schedule.warmup = 0; }, "schedule.warmup_init = 0.0005");
   refuses([](auto& c) { c.train.precision = Precision::fp16; }, "fp16 needs a CUDA device");

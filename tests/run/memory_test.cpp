@@ -34,7 +34,7 @@ TEST(Memory, IsRefusedWithAdvice) {
     return "";
   };
   EXPECT_THAT(error(need.total() - 1), HasSubstr("lower batch.pass_tokens from 1024"));
-  EXPECT_THAT(error(need.parameters), HasSubstr("lower train.workers, or take a smaller model"));
+  EXPECT_THAT(error(need.parameters), HasSubstr("lower train.workers, or use a smaller model"));
 
   TrainConfig whole = config;  // shares of 2048 tokens at once instead of 1024
   whole.batch.pass_tokens = 0;

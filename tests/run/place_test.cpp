@@ -94,7 +94,7 @@ TEST(Place, OneProcessNeedsNoAddress) {
 }
 
 TEST(Place, SaysWhatIsMissingOrWrong) {
-  EXPECT_THAT(error_of({}), HasSubstr("Start it with torchrun, mpirun or srun, or set RANK"));
+  EXPECT_THAT(error_of({}), HasSubstr("Start with torchrun, mpirun or srun, or set RANK"));
   EXPECT_THAT(error_of({{"RANK", "0"}}), HasSubstr("WORLD_SIZE is not set, but RANK is"));
   EXPECT_THAT(error_of({{"PMI_SIZE", "2"}}), HasSubstr("PMI_RANK is not set, but PMI_SIZE is"));
   EXPECT_THAT(error_of({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), HasSubstr("set MASTER_ADDR"));

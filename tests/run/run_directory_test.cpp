@@ -91,7 +91,7 @@ TEST_F(RunDirectories, AreNotStartedOverFromWhatTheyHold) {
 
 TEST_F(RunDirectories, WithCheckpointsHoldARunOrSomebodyElses) {
   const std::pair<const char*, const char*> missing[] = {{"metrics.jsonl", "holds a run already"},
-                                                         {kRunConfig, "is not a run's"}};
+                                                         {kRunConfig, "that no run wrote"}};
   for (const auto& [name, message] : missing) {
     begin(/*force=*/true);
     replace_file(path_ / "metrics.jsonl", "old");
@@ -134,7 +134,7 @@ TEST_F(RunDirectories, AreNotMadeOfWhatNoRunWrote) {
     replace_file(directory / name, "mine");
     for (const bool force : {false, true}) {
       EXPECT_THAT(error_of([&] { RunDirectory::create(directory.path(), config_, force); }),
-                  HasSubstr("is not a run's"))
+                  HasSubstr("that no run wrote"))
           << name;
     }
     EXPECT_EQ(read_file(directory / name), "mine");
@@ -166,7 +166,7 @@ TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
   write_model("last", 10);
   EXPECT_EQ(resume(), "");
   write_model("last", 20);
-  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to resume from"));
   write_model("last", 10);
   const auto note = [&](int64_t update) {
     replace_file(path_ / kMetrics,
@@ -175,15 +175,15 @@ TEST_F(RunDirectories, WithoutTheirCheckpointsAreNotBegunAnew) {
   note(10);
   EXPECT_EQ(resume(), "");
   note(5);  // of which there was a checkpoint
-  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to resume from"));
   fs::remove(path_ / kMetrics);
   write_model("last", config_.checkpoint.every_updates + 1);
   fs::remove_all(path_ / "best");
-  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to resume from"));
   write_model("last", 10);
   EXPECT_EQ(resume(), "");
   fs::remove(path_ / kCheckpoints);
-  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to go on from"));
+  EXPECT_THAT(resume(), HasSubstr("has models, but no checkpoint to resume from"));
 }
 
 TEST_F(RunDirectories, AreNotThoseOfPreparedCorpora) {

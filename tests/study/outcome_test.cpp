@@ -27,7 +27,7 @@ TEST(Convergence, IsBeingBetterThanWordFrequencies) {
   EXPECT_TRUE(judge(validated({9, 7.9}), Choice::last, 8).converged);
   EXPECT_FALSE(judge(validated({9, 8}), Choice::last, 8).converged);
   EXPECT_THAT(judge(validated({9, 9}), Choice::last, 8).reason,
-              HasSubstr("512.0, not below 256.0"));
+              HasSubstr("512.0, not below the 256.0"));
 }
 
 TEST(Convergence, IsThatOfTheModelWhichIsScored) {

@@ -121,13 +121,13 @@ TEST(Plan, MistakesAreNamed) {
   EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) +
                                             "[[evaluate.tests]]\nname = \"dev\"\nsource = \"a\"\n"
                                             "reference = \"b\"\n"),
-              HasSubstr("dev is there twice"));
+              HasSubstr("dev appears twice"));
   EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) +
                                             "[[evaluate.tests]]\nname = \"x\"\nsource = \"a\"\n"
                                             "reference = \"b\"\nlength_penalty = 101\n"),
               HasSubstr("evaluate.tests.length_penalty: expected -100 to 100, got 101"));
   EXPECT_THAT(complaint("depths = 1\nset = [\"validate.every_epochs=0\"]\n", kTwoSchemes),
-              HasSubstr("validates never"));
+              HasSubstr("never validates"));
   EXPECT_THAT(complaint("depths = 1\nevaluate.model = \"average\"\n", kTwoSchemes),
               HasSubstr("the mean of 10 epochs is to be scored, but checkpoint.keep_epochs is"));
   EXPECT_THAT(complaint("depths = 1\n", std::string(kTwoSchemes) + "set = \"data.prepared=x\"\n"),

@@ -96,7 +96,7 @@ TEST_F(Distributed, TheFirstProcessTellsWhatIsNotFinite) {
   const auto stopped = together(2, start(one, path("run")));
   EXPECT_EQ(stopped.exit_code, 1);
   EXPECT_THAT(stopped.error, AllOf(HasSubstr("is not finite; first: encoder"),
-                                   HasSubstr("is not finite; process 0 says where")));
+                                   HasSubstr("is not finite; process 0 reports where")));
   EXPECT_TRUE(fs::exists(path("run") / "nonfinite-000000002"));
 }
 
@@ -110,7 +110,7 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
 
   const auto alone = shell("--distributed " + start(one, path("run")), "env -u RANK");
   EXPECT_EQ(alone.exit_code, 1);
-  EXPECT_THAT(alone.error, HasSubstr("nothing says which of how many processes this is"));
+  EXPECT_THAT(alone.error, HasSubstr("the environment has no rank and number of processes"));
 }
 
 // Two processes of which the second has other text.
@@ -127,14 +127,14 @@ TEST_F(Distributed, ProcessesMustHaveTheSameText) {
   const test::ReverseTask other(300);
   const auto other_text = with_data(other.prepared());
   EXPECT_EQ(other_text.exit_code, 1);
-  EXPECT_THAT(other_text.error, HasSubstr("corpus of process 1 is not that of process 0"));
+  EXPECT_THAT(other_text.error, HasSubstr("corpus of process 1 differs from that of process 0"));
 
   fs::copy(task().prepared(), path("other-dev"), fs::copy_options::recursive);
   fs::copy_file(path("other-dev") / "train.corpus", path("other-dev") / "dev.corpus",
                 fs::copy_options::overwrite_existing);
   const auto other_dev = with_data(path("other-dev"));
   EXPECT_EQ(other_dev.exit_code, 1);
-  EXPECT_THAT(other_dev.error, HasSubstr("corpus of process 1 is not that of process 0"));
+  EXPECT_THAT(other_dev.error, HasSubstr("corpus of process 1 differs from that of process 0"));
 
   // What was refused has not begun, and is not in the way.
   EXPECT_FALSE(fs::exists(path("run") / run::kRunConfig));

@@ -153,7 +153,7 @@ TEST_F(Together, OneThatLeavesIsNamedByItsNeighbours) {
 
 TEST_F(Together, TheFirstSaysHowManyHaveCome) {
   EXPECT_THAT(meet(place(0, 3, free_port()), "kind", 50ms),
-              HasSubstr("1 of 3 processes have come to 127.0.0.1:"));
+              HasSubstr("1 of 3 processes have connected to 127.0.0.1:"));
 }
 
 TEST_F(Together, OthersSayWhereTheyLooked) {
@@ -185,10 +185,11 @@ TEST_F(Together, StrangersAreSentAwayAndTheOthersMeet) {
   other.job = "another";
   const std::map<std::string, std::string> refused = {
       {meet(other, "kind"), "it belongs to another job"},
-      {meet(place(1, 3, port), "kind"), "it is one of 3 processes, here are 2"},
+      {meet(place(1, 3, port), "kind"), "it expects 3 processes, this job has 2"},
       {meet(place(1, 2, port), "old"), "it is (old), process 0 is (kind)"}};
   for (const auto& [error, reason] : refused) {
-    EXPECT_THAT(error, AllOf(HasSubstr("process 0 (127.0.0.1) does not take"), HasSubstr(reason)));
+    EXPECT_THAT(error,
+                AllOf(HasSubstr("process 0 (127.0.0.1) refused this process"), HasSubstr(reason)));
   }
   EXPECT_EQ(meet(place(1, 2, port), "kind"), "");
   EXPECT_EQ(first.get(), "");
@@ -205,7 +206,7 @@ TEST_F(Together, APlaceIsTakenOnce) {
   }
   EXPECT_EQ(meet(place(2, 3, port), "kind"), "");
   EXPECT_EQ(first.get(), "");
-  EXPECT_THAT(one.get() + two.get(), HasSubstr("there is a process 1 already"));
+  EXPECT_THAT(one.get() + two.get(), HasSubstr("process 1 has already joined"));
 }
 
 TEST_F(Together, AProcessThatEndsBeforeAllHaveComeMayComeAgain) {

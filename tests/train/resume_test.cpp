@@ -40,7 +40,7 @@ TEST_F(Resumed, RunsGiveWayOnlyToOneThatIsAccepted) {
   const std::pair<std::string, const char*> mistakes[] = {
       {"--set batch.max_tokens=5", "a batch at most 5"},
       {"--set model.width=65536", "the run needs about"},
-      {"--set validate.metric=bleu --data " + path("no-text").string(), "keeps no raw text"},
+      {"--set validate.metric=bleu --data " + path("no-text").string(), "has no raw text"},
       {"--start-from " + path("run").string(), "which --force starts over"},
       {"--start-from " + (path("run") / "best").string(), "which --force starts over"}};
   for (const auto& [settings, message] : mistakes) {
@@ -68,7 +68,7 @@ TEST_F(Resumed, RunsGoOnWithTheirOwnDevCorpusOnly) {
       resume(path("run")) + " --set train.max_updates=8 --data " + with_other_dev().string();
   const auto refused = shell(other);
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.error, HasSubstr("has not the dev corpus that"));
+  EXPECT_THAT(refused.error, HasSubstr("its dev corpus is not the one that"));
 
   run::TrainConfig resolved;  // a checkpoint of a version that did not note it
   read_config(path("run") / run::kRunConfig, resolved);

@@ -80,7 +80,7 @@ TEST_F(Runs, GoOnWithTheirOwnCorpusOnly) {
   fs::remove_all(path("run") / run::kCheckpoints);
   const auto without = shell(resume(path("run")) + " --set train.max_updates=5");
   EXPECT_EQ(without.exit_code, 1);
-  EXPECT_THAT(without.error, HasSubstr("no checkpoint to go on from; start over with --force"));
+  EXPECT_THAT(without.error, HasSubstr("no checkpoint to resume from; start over with --force"));
   EXPECT_EQ(read_file(path("run") / "best" / "model.safetensors"), best);
 }
 
@@ -103,7 +103,7 @@ TEST_F(Runs, StartFromTheParametersOfAModel) {
   other.model.inner = 48;
   const auto wider = shell(start(other, path("wider")));
   EXPECT_EQ(wider.exit_code, 1);
-  EXPECT_THAT(wider.error, HasSubstr("its model is another:\n  model.inner: is "));
+  EXPECT_THAT(wider.error, HasSubstr("whose architecture differs:\n  model.inner: is "));
   EXPECT_FALSE(fs::exists(path("wider")));
   fs::copy(path("first") / "last", path("renamed"), fs::copy_options::recursive);
   const std::string symbols = read_file(path("renamed") / "vocabulary.txt");
@@ -227,7 +227,7 @@ TEST_F(Runs, FallBackToTheCheckpointBeforeADamagedOne) {
   std::ofstream(newest(path("damaged")), std::ios::app) << "x";
   const auto resumed = shell(resume(path("damaged")) + " --set train.max_updates=60");
   ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
-  EXPECT_THAT(resumed.error, HasSubstr("trying the one before"));
+  EXPECT_THAT(resumed.error, HasSubstr("trying the previous checkpoint"));
   expect_same_end(path("whole"), path("damaged"));
 }
 
@@ -276,8 +276,9 @@ TEST_F(Runs, WhoseFirstCheckpointCannotBeWrittenDoNotSpeakOfOthers) {
     FullDisk disk(/*is_full=*/true);
     auto run = create(config, path("run"));
     Trainer trainer(run, disk);
-    EXPECT_THAT(error_of(trainer), HasSubstr("device. It would have been the first; see to it, "
-                                             "then begin again with: residual train --resume"));
+    EXPECT_THAT(error_of(trainer),
+                HasSubstr("device. It would have been the first; remove the cause, "
+                          "then start again with: residual train --resume"));
   }
   auto run = run::RunDirectory::resume(path("run"), nullptr);
   Trainer trainer(run);
@@ -294,8 +295,7 @@ TEST_F(Runs, StopWhenTheDiskIsFullAndKeepTheLastGoodCheckpoint) {
     Trainer trainer(run, disk);
     WaitForRefusal wait(disk);
     trainer.observe(wait);
-    EXPECT_THAT(error_of(trainer),
-                HasSubstr("No space left on device. Those before it are intact"));
+    EXPECT_THAT(error_of(trainer), HasSubstr("No space left on device. Earlier ones are intact"));
     EXPECT_LT(trainer.state().update, 30);  // when the next checkpoint would have been due
   }
   EXPECT_THAT(read_file(path("run") / "log.txt"),
@@ -436,10 +436,11 @@ TEST_F(Runs, MaySkipWhatIsNotFiniteOrLowerTheLearningRate) {
   auto run = create(config, path("run"));
   Trainer trainer(run);
   const std::string error = error_of(trainer);  // after many: it is hopeless
-  EXPECT_THAT(error, HasSubstr("100 before it were left out in a row, and the run is lost"));
+  EXPECT_THAT(error,
+              HasSubstr("the 100 updates before it were skipped too, so the run has diverged"));
   EXPECT_THAT(error, testing::Not(HasSubstr("on_nonfinite")));
   EXPECT_THAT(read_file(path("run") / "log.txt"),  // of both batches of an update
-              testing::ContainsRegex("left out \\(train en-de: lines .*; train en-de: lines "));
+              testing::ContainsRegex("skipped \\(train en-de: lines .*; train en-de: lines "));
   EXPECT_EQ(trainer.state().update, 1);
   EXPECT_EQ(trainer.state().skipped, trainer.state().skipped_in_a_row);
   EXPECT_LT(trainer.state().learning_rate_factor, 1e-20);
