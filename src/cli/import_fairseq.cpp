@@ -90,7 +90,7 @@ void add_text_options(CLI::App& command, Options& o) {
       ->group(group);
   command
       .add_option("--target-dictionary", o.import.target_dictionary,
-                  "(default: the source dictionary)")
+                  "target dictionary (default: the source dictionary)")
       ->type_name("FILE")
       ->group(group);
   command
