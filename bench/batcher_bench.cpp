@@ -1,5 +1,5 @@
-// A corpus of five million synthetic pairs: what opening it, laying out an epoch and assembling
-// batches cost, and the memory an epoch takes per pair.
+// Measures, on five million synthetic pairs, the time to open a corpus, to lay out an epoch and to
+// assemble batches, and the memory of an epoch per pair.
 
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ const fs::path& corpus_path() {
   return path;
 }
 
-// Memory that is ours: pages of the mapped file can be dropped at any time and do not count.
+// Private memory: pages of the mapped file can be dropped at any time and do not count.
 double anonymous_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,5 +1,5 @@
-// Learn and apply BPE on generated text of Zipfian words, and count a vocabulary. One thread,
-// except for learning's count, which uses all.
+// Measures learning and applying BPE and counting a vocabulary, on generated text of Zipfian words.
+// One thread, except that learning counts words on all threads.
 
 #include <benchmark/benchmark.h>
 
@@ -40,7 +40,7 @@ std::vector<std::string> generated_words() {
   return words;
 }
 
-// The word of rank r about 1/r as often as the first; the same text every time.
+// The word of rank r occurs about 1/r as often as the first. The text is the same every time.
 const std::string& generated_text() {
   static const std::string text = [] {
     const std::vector<std::string> words = generated_words();
@@ -102,7 +102,7 @@ void BM_ApplyBpe(benchmark::State& state) {
 }
 BENCHMARK(BM_ApplyBpe)->Unit(benchmark::kMillisecond);
 
-// No cache: every word is cut anew.
+// No cache: every word is segmented again.
 void BM_ApplyBpeDropout(benchmark::State& state) {
   const auto bpe =
       std::make_shared<Bpe>(format_codes(generated_merges()), "codes", BpeOptions{.dropout = 0.1});

@@ -1,5 +1,5 @@
-// What the CPU can do at most, and the kernels between matrix products at the sizes of one decoding
-// step: width 256, 4 heads, 24 positions, 10,000 tokens.
+// Measures the peak performance of the CPU, and the kernels other than matrix products at the sizes
+// of one decoding step: width 256, 4 heads, 24 positions, 10,000 tokens.
 
 #include <benchmark/benchmark.h>
 #include <omp.h>
@@ -71,7 +71,7 @@ void read_memory(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(read_memory)->Arg(16 << 10)->Arg(256 << 10)->Arg(8 << 20)->Arg(64 << 20);
-// Each of two threads its own: what two cores get together.
+// Each of two threads has its own data: measures the total of two cores.
 BENCHMARK(read_memory)->Arg(64 << 20)->Threads(2)->UseRealTime();
 
 void layer_norm_rows(benchmark::State& state) {
@@ -160,7 +160,7 @@ void best_tokens(benchmark::State& state) {
 }
 BENCHMARK(best_tokens)->Arg(10000)->Arg(32000);
 
-// Of float32 weights into memory that is there already: what loading adds to reading the file.
+// Packs float32 weights into allocated memory: the cost that loading adds to reading the file.
 void packing(benchmark::State& state, Precision precision) {
   constexpr int kOut = 2048, kIn = 512;
   const auto weight = random_floats(kOut * kIn);

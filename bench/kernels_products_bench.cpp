@@ -1,4 +1,5 @@
-// Our matrix products beside oneDNN's and OpenBLAS's, on one thread, at the shapes of decoding.
+// Compares our matrix products with oneDNN's and OpenBLAS's, on one thread, at the shapes of
+// decoding.
 //
 //   kernels_bench --benchmark_filter=/256x256/
 //
@@ -63,7 +64,7 @@ void ours(benchmark::State& state, Shape s, Precision precision, double weight_b
   multiply(state, s, d, {d.weight.data(), d.bias.data(), s.out, s.in, precision}, weight_bytes);
 }
 
-// Where a model's file has them: at a cache line.
+// Aligned to a cache line, as in a model file.
 template <class T>
 std::shared_ptr<const T> aligned(const std::vector<T>& values) {
   const std::shared_ptr<T> copy(

@@ -1,4 +1,4 @@
-// Lines per second of each metric on made-up sentences: metrics_bench
+// Measures lines per second of each metric on synthetic sentences: metrics_bench
 
 #include <benchmark/benchmark.h>
 
@@ -18,7 +18,7 @@ struct Corpus {
   References references;
 };
 
-// Sentences of 5 to 34 words; a hypothesis lacks, replaces or moves some of its reference's.
+// Sentences of 5 to 34 words; a hypothesis drops, replaces or moves some words of its reference.
 Corpus make_corpus() {
   const Random random(1);
   uint64_t at = 0;

@@ -1,5 +1,5 @@
-// How long several processes take to add up their gradients, and how many bytes a second that makes
-// of each connection in one direction. Start it in every process as `residual train --distributed`:
+// Measures how long several processes take to sum their gradients, and the throughput of each
+// connection in one direction. Start it like `residual train --distributed`, once per process:
 //
 //   for r in 0 1; do RANK=$r WORLD_SIZE=2 MASTER_ADDR=localhost peers_bench & done; wait
 
@@ -21,7 +21,7 @@ double seconds_of_a_sum(const Peers& peers, std::span<float> gradient) {
   using Clock = std::chrono::steady_clock;
   const std::vector<std::span<float>> own = {gradient};
   std::vector<char> here(static_cast<size_t>(peers.size()));
-  peers.complete(std::span(here));  // all begin together
+  peers.complete(std::span(here));  // synchronises the start
   const auto begin = Clock::now();
   peers.add_in_order(own);
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -45,11 +45,12 @@ void measure(int64_t parameters, int rounds) {
 }  // namespace residual::train
 
 int main(int argc, char** argv) {
-  CLI::App app("How long several processes take to add up their gradients");
+  CLI::App app("Measures how long several processes take to sum their gradients");
   int64_t parameters = 61'000'000;
   int rounds = 15;
-  app.add_option("--parameters", parameters, "elements of a gradient")->capture_default_str();
-  app.add_option("--rounds", rounds, "sums that are timed")->capture_default_str();
+  app.add_option("--parameters", parameters, "number of elements in a gradient")
+      ->capture_default_str();
+  app.add_option("--rounds", rounds, "number of timed sums")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
     residual::train::measure(parameters, rounds);

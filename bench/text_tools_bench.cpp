@@ -1,4 +1,5 @@
-// Tokenise, detokenise and normalise generated text, one thread: MB of input per second.
+// Measures tokenising, detokenising and normalising generated text on one thread, in MB of input
+// per second.
 
 #include <benchmark/benchmark.h>
 
@@ -15,8 +16,8 @@
 namespace residual::text {
 namespace {
 
-// Sentences of random words with contractions, numbers, commas, hyphens and accents among them; the
-// same every time.
+// Sentences of random words, including contractions, numbers, commas, hyphens and accents. The text
+// is the same every time.
 LineBlock generated_text(size_t bytes) {
   constexpr std::array<std::string_view, 24> kWords{
       "the",    "house",      "doesn't", "on",      "1,250",       "miles",  "of",    "Mr.",

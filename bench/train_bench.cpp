@@ -1,13 +1,12 @@
-// Speed of training: target tokens per second of whole updates, what share of them is not matrix
-// products, page faults, peak memory; and the limit: the same products alone, each worker on its
-// own core.
+// Measures the speed of training: target tokens per second of whole updates, the share of time
+// outside matrix products, page faults and peak memory. The upper limit is the same products alone,
+// with each worker on its own core.
 //
 //   train_bench --model iwslt                       all of them: iwslt, iwslt-12, base, small
 //   train_bench --schemes all --ops fused,reference --threads 1,2 --updates 10
-//   train_bench --model small --at-least 1.05       fails unless fused is so much faster
-//
-// Every variant runs one update in turn, so that what disturbs the machine disturbs all alike; the
-// median counts. Peak memory is that of a process of its own.
+//   train_bench --model small --at-least 1.05       fails unless fused is 1.05 times as fast
+// The variants take turns, one update each, so that disturbances of the machine affect all alike;
+// the median is reported. Peak memory is measured in a separate process.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -42,7 +41,7 @@ struct Options {
   std::vector<std::string> schemes = {"resi-dual"};
   std::vector<std::string> ops = {"fused", "reference"};
   std::vector<int> threads = {available_cores()};
-  double at_least = 0;  // times faster than reference
+  double at_least = 0;  // minimum speed-up over reference
   bool recompute = false;
   int updates = 5;
   int sentences = 170;
@@ -95,14 +94,14 @@ data::Batch random_batch(const Options& options, int64_t symbols) {
   return batch;
 }
 
-// One matrix of the model: what it is multiplied with, how often.
+// One matrix of the model: the shape of its products and their number.
 struct Product {
   int64_t rows, out, in;
   int64_t count;
 };
 
-// The linear layers of a step that sees so many source and target rows. Attention's own small
-// products are not among them.
+// The linear layers of a step with the given numbers of source and target rows, without the small
+// products inside attention.
 std::vector<Product> products(const model::Config& m, int64_t source, int64_t target) {
   const int64_t d = m.width, e = m.encoder_layers, n = m.decoder_layers;
   return {{source, 3 * d, d, e},   {source, d, d, e},
@@ -118,10 +117,10 @@ double flops(const std::vector<Product>& all) {
   return sum;
 }
 
-// Forward, input and weight gradient of every product, in one thread.
+// Computes forward, input gradient and weight gradient of every product in one thread.
 void run_products(const std::vector<Product>& all) {
   kernels::use_one_thread();
-  constexpr int64_t kRows = 512;  // of the widest ones, as training cuts them
+  constexpr int64_t kRows = 512;  // of the widest products, as in training
   for (const auto& p : all) {
     const int64_t chunk = p.out > 4096 ? std::min(p.rows, kRows / 2) : p.rows;
     static thread_local std::vector<float> x, w, y;
@@ -182,7 +181,7 @@ Variant make_variant(const Options& options, const std::string& scheme, const st
   return v;
 }
 
-// Megabytes that a process needs for a few updates.
+// Peak memory in megabytes of a process that runs a few updates.
 double peak_of(const Options& options, const std::string& scheme, const std::string& ops,
                int threads) {
   if (!options.memory) return 0;
@@ -200,7 +199,7 @@ double peak_of(const Options& options, const std::string& scheme, const std::str
   return static_cast<double>(usage.ru_maxrss) / 1000;
 }
 
-// All products of an update, each worker in its own thread and in passes as training makes them.
+// Runs all products of an update, with one thread per worker and the same passes as training.
 void run_limit(const Options& options, const model::Config& m, int64_t tokens, int workers) {
   const int64_t own = tokens / workers;
   const int64_t rows = options.pass_tokens > 0 ? std::min(options.pass_tokens, own) : own;
@@ -212,7 +211,7 @@ void run_limit(const Options& options, const model::Config& m, int64_t tokens, i
 
 double best(const std::vector<double>& times) { return *std::ranges::min_element(times); }
 
-// How many times as fast the fused operators are as the reference ones, by the best update of each.
+// The speed-up of the fused operators over the reference ones, by the best update of each.
 double least_ratio(const std::vector<Variant>& variants) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& fused : variants) {
@@ -281,7 +280,8 @@ int measure_all(Options options) {
   for (const int threads : options.threads) {
     const double ratio = run(options, threads);
     if (options.at_least == 0) continue;
-    fmt::print("fused is {:.2f} times as fast as reference; wanted: {}\n", ratio, options.at_least);
+    fmt::print("fused is {:.2f} times as fast as reference; required: {}\n", ratio,
+               options.at_least);
     if (ratio < options.at_least) status = 1;
   }
   return status;
@@ -293,22 +293,23 @@ int measure_all(Options options) {
 int main(int argc, char** argv) {
   residual::keep_freed_memory();
   residual::Options options;
-  CLI::App app("Speed of training", "train_bench");
+  CLI::App app("Measures the speed of training", "train_bench");
   app.add_option("--model", options.model,
                  "iwslt (E6D6 256), iwslt-12, base (512), small (E2D2 256, 2,000 symbols)")
       ->check(CLI::IsMember({"iwslt", "iwslt-12", "base", "small"}));
   app.add_option("--schemes", options.schemes, "residual schemes, or all")->delimiter(',');
   app.add_option("--ops", options.ops, "fused, reference")->delimiter(',');
-  app.add_option("--updates", options.updates, "timed updates of each");
-  app.add_option("--sentences", options.sentences, "in a batch");
-  app.add_option("--length", options.length, "of each sentence");
+  app.add_option("--updates", options.updates, "timed updates of each variant");
+  app.add_option("--sentences", options.sentences, "sentences in a batch");
+  app.add_option("--length", options.length, "tokens in each sentence");
   app.add_option("--pass-tokens", options.pass_tokens, "batch.pass_tokens");
-  app.add_option("--threads", options.threads, "workers, each in its own thread; one after another")
+  app.add_option("--threads", options.threads,
+                 "numbers of workers, one thread each; measured one after another")
       ->delimiter(',');
   app.add_option("--at-least", options.at_least,
-                 "fail unless the best update of fused is so many times as fast as reference's");
+                 "fail unless the best update of fused is X times as fast as that of reference");
   app.add_flag("--recompute", options.recompute, "train.recompute");
-  app.add_flag("!--no-memory", options.memory, "leave peak memory out");
+  app.add_flag("!--no-memory", options.memory, "do not measure peak memory");
   CLI11_PARSE(app, argc, argv);
   return residual::measure_all(options);
 }

@@ -1,5 +1,6 @@
-// Speed of decoding: models of random weights, sources of 24 tokens, exactly 25 target tokens.
-// Every line is a process of its own, so that its load time and peak memory are its own too.
+// Measures the speed of decoding: models with random weights, sources of 24 tokens, exactly 25
+// target tokens. Each output line comes from a separate process, so that load time and peak memory
+// are separate too.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -40,7 +41,7 @@ struct Options {
   std::vector<int> beams = {1, 5}, batches = {1, 32, 0}, threads = {1, 2};
   bool one_by_one = false;
   double seconds = 3;
-  fs::path directory;  // where models stay; empty: nowhere
+  fs::path directory;  // keeps the models; empty: a temporary directory
 };
 
 struct Case {
@@ -58,14 +59,14 @@ model::Config config_of(const std::string& size, const std::string& scheme) {
     c.heads = 4;
     c.source_vocabulary = c.target_vocabulary = 10000;
   } else {
-    require(size == "base", "a model is \"small\" or \"base\", not \"{}\"", size);
+    require(size == "base", "--model: expected small or base, got \"{}\"", size);
     c.source_vocabulary = c.target_vocabulary = 32000;
   }
   c.residual.name = scheme;
   return c;
 }
 
-// A model directory of random weights over symbols w0, w1, ...
+// Writes a model directory with random weights over symbols w0, w1, ...
 void write_model(const fs::path& path, const model::Config& config) {
   const fs::path text = path.parent_path() / "text";
   fs::create_directories(text);
@@ -117,10 +118,10 @@ void measure(const fs::path& path, const Case& c) {
   const std::vector<std::string> one = {random_line(0)};
   translator.translate(one);
   const double first = since(start);
-  // Two at once: from now on the model is packed.
+  // A batch of two: after it, the model is packed.
   translator.translate(std::vector<std::string>{random_line(0), random_line(0)});
 
-  // Until the time is up, whole numbers of batches.
+  // Translate whole batches until the time is up.
   const int round = c.one_by_one ? 1 : c.threads * (c.batch > 0 ? c.batch : 64);
   uint64_t sentences = 0;
   const auto begin = Clock::now();
@@ -156,7 +157,7 @@ void run(const Options& o) {
   std::string work = o.directory.string();
   if (work.empty()) {
     work = (fs::temp_directory_path() / "translate_bench-XXXXXX").string();
-    require(mkdtemp(work.data()) != nullptr, "{}: cannot be made", work);
+    require(mkdtemp(work.data()) != nullptr, "{}: cannot be created", work);
   }
   fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10} {:>9} {:>8} {:>8} {:>7}\n", "model",
              "scheme", "weights", "beam", "batch", "threads", "sentences/s", "tokens/s", "load ms",
@@ -190,19 +191,21 @@ void run(const Options& o) {
 
 int main(int argc, char** argv) {
   residual::Options options;
-  CLI::App app("Speed of decoding, by model, precision, beam, batch and threads");
+  CLI::App app("Measures the speed of decoding by model, precision, beam, batch and threads");
   app.add_option("--model", options.models, "small (256/1024/4, 10k), base (512/2048/8, 32k)");
   app.add_option("--precision", options.precisions,
-                 "float32, packed (the same from a file that is used in place), float16, int8")
+                 "float32, packed (float32, mapped and used in place), float16, int8")
       ->check(CLI::IsMember(residual::kPrecisions));
   app.add_option("--scheme", options.schemes, "residual scheme");
   app.add_option("--beam", options.beams, "hypotheses per sentence");
-  app.add_option("--batch", options.batches, "sentences per thread at a time; 0: automatic");
+  app.add_option("--batch", options.batches, "sentences in a thread's batch; 0: automatic");
   app.add_option("--threads", options.threads, "threads");
-  app.add_flag("--one-by-one", options.one_by_one, "each sentence on its own, on all threads");
-  app.add_option("--directory", options.directory,
-                 "models that are there are used, those made stay: MODEL-SCHEME[-packed]");
-  app.add_option("--seconds", options.seconds, "per line");
+  app.add_flag("--one-by-one", options.one_by_one,
+               "translate sentences one by one, each on all threads");
+  app.add_option(
+      "--directory", options.directory,
+      "directory of models: existing ones are used, new ones are kept, as MODEL-SCHEME[-packed]");
+  app.add_option("--seconds", options.seconds, "measuring time per line");
   CLI11_PARSE(app, argc, argv);
   try {
     residual::run(options);

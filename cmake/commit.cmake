@@ -1,4 +1,4 @@
-# Writes the version source anew when the commit has changed; runs at every build.
+# Rewrites the version source if the commit has changed. Runs at every build.
 execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude *
                 WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE commit ERROR_QUIET
                 OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, by component:
+# The components of `cmake --install`:
 #   residual          the command without LibTorch, recipes, manual pages, completions
 #   residual-train    the program that trains and probes
 #   residual-serve    the program that serves
@@ -6,7 +6,7 @@
 #   libresidual-dev   its headers and descriptions for CMake and pkg-config
 include(CMakePackageConfigHelpers)
 
-# Manual pages and completions come from the command's own options, as a tree to go below share/.
+# The program generates manual pages and completions from its options, as a tree for share/.
 set(share ${PROJECT_BINARY_DIR}/share)
 add_custom_command(
   OUTPUT ${share}.stamp

@@ -1,6 +1,6 @@
 # Debian packages, one for each component of cmake/install.cmake: `cpack` in the build directory.
-# The preset `package` sets the prefix that Debian wants. libresidual0 and libresidual-dev stand apart
-# from the command, as Debian's policy has it: a program that embeds the library needs no command,
+# The preset `package` sets Debian's prefix. libresidual0 and libresidual-dev are separate from the
+# command, as Debian's policy requires: a program that embeds the library does not need the command,
 # and two versions of the library can be installed side by side.
 set(components residual libresidual libresidual-dev)
 if(RESIDUAL_TRAIN)
@@ -11,7 +11,7 @@ if(RESIDUAL_SERVE)
 endif()
 set(release 1)
 
-# The author of the source tree's last commit answers for packages of it.
+# The maintainer of a package is the author of the last commit.
 execute_process(COMMAND git log -1 "--format=%an <%ae>" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
                 OUTPUT_VARIABLE author OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 execute_process(COMMAND git log -1 "--format=%aD" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
@@ -22,7 +22,7 @@ if(NOT author)
 endif()
 set(CPACK_PACKAGE_CONTACT "${author}" CACHE STRING "Maintainer of Debian packages")
 
-# As a field of a Debian file: each line after a space, empty ones as a dot.
+# Formats text as a field of a Debian control file: a space before each line, a dot for empty lines.
 file(READ web/vendor/uplot/LICENSE uplot_licence)
 string(STRIP "${uplot_licence}" uplot_licence)
 string(REPLACE "\n\n" "\n.\n" uplot_licence "${uplot_licence}")

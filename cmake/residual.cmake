@@ -1,4 +1,4 @@
-# What every target of the project has in common, and the functions that make one.
+# Settings shared by all targets of the project, and functions that define targets.
 
 # Warnings are errors in our code. Third-party headers are SYSTEM and stay silent. A designated
 # initialiser that leaves members at their defaults is our idiom, not a mistake; so is an int as an
@@ -8,10 +8,10 @@ target_compile_options(residual_options INTERFACE -Wall -Wextra -Wpedantic -Wsha
                                                   -Wno-sign-conversion
                                                   -Wno-missing-field-initializers -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 sees overlaps in std::string operations that are not there (GCC bug 105329).
+  # GCC 12 warns about overlaps in std::string operations that do not exist (GCC bug 105329).
   target_compile_options(residual_options INTERFACE -Wno-restrict)
   if(RESIDUAL_SANITIZE)
-    # Nor does it follow what a sanitizer adds to std::function (std::regex).
+    # It also misreads the code that a sanitizer adds to std::function (std::regex).
     target_compile_options(residual_options INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
@@ -42,8 +42,8 @@ endfunction()
 
 # residual_embed(NAME SYMBOL FILE [NAMESPACE])
 # Makes FILE's text available to library NAME as `extern const std::string_view SYMBOL`
-# in namespace residual::NAMESPACE, NAME unless given. The file is compiled in: an installed binary
-# stands alone.
+# in namespace residual::NAMESPACE (default: NAME). The file is compiled in, so that an installed
+# binary needs no data files.
 function(residual_embed name symbol file)
   set(namespace ${name})
   if(ARGC GREATER 3)
@@ -62,8 +62,8 @@ endfunction()
 
 # residual_test(FOLDER SOURCES file... [DEPENDS folder...] [LINKS target...] [LABELS label...]
 #               [SLOW filter])
-# One test executable per folder, its cases known to CTest one by one. Those that match the
-# GoogleTest filter SLOW carry the label slow, the others LABELS (unit unless given).
+# Defines one test executable per folder; CTest lists each case. Cases that match the GoogleTest
+# filter SLOW get the label slow, the others LABELS (default: unit).
 # Tests find their data in RESIDUAL_FIXTURES (tests/fixtures).
 function(residual_test folder)
   cmake_parse_arguments(arg "" "SLOW" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})

@@ -1,8 +1,8 @@
-# LibTorch as target residual_torch: Debian's libtorch-dev, or upstream's 2.x, as `pip install torch`
-# brings it, through CMAKE_PREFIX_PATH.
+# Defines LibTorch as target residual_torch: Debian's libtorch-dev, or upstream's 2.x from
+# `pip install torch`, found through CMAKE_PREFIX_PATH.
 #
-# TorchConfig.cmake tells where LibTorch is; it is not read, because upstream's demands the CUDA
-# toolkit, with its compiler, even of a program that holds no device code.
+# The location of TorchConfig.cmake gives that of LibTorch. The file itself is not read: upstream's
+# requires the CUDA toolkit with its compiler even for a program without device code.
 option(RESIDUAL_CUDA "Load LibTorch's CUDA half as well, if it has one" OFF)
 
 set(torch_places ${Torch_DIR} ${CMAKE_PREFIX_PATH})
@@ -25,8 +25,8 @@ add_library(residual_torch INTERFACE)
 set(torch_libraries torch_cpu c10)
 if(RESIDUAL_CUDA)
   list(APPEND torch_libraries torch_cuda c10_cuda)
-  # No symbol of it is named: without this the linker would leave it out. What it needs in turn is
-  # looked for when the program starts, not here.
+  # The program names no symbol of this library, so the linker would drop it without this option.
+  # Its dependencies are resolved when the program starts.
   target_link_options(residual_torch INTERFACE -Wl,--no-as-needed -Wl,--allow-shlib-undefined)
 endif()
 foreach(name IN LISTS torch_libraries)
@@ -35,8 +35,8 @@ foreach(name IN LISTS torch_libraries)
   target_link_libraries(residual_torch INTERFACE ${TORCH_${name}})
 endforeach()
 
-# Upstream's headers come with a copy of fmt's, which would stand before the one that spdlog and
-# this project are built with. A folder that holds nothing but the right one stands before both.
+# Upstream's headers include a copy of fmt, which would hide the version that spdlog and this
+# project use. A folder with only the right version comes before both.
 if(EXISTS ${TORCH_INCLUDE}/fmt AND NOT TORCH_INCLUDE STREQUAL /usr/include)
   find_path(FMT_INCLUDE fmt/core.h REQUIRED)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fmt_first)
@@ -46,10 +46,9 @@ endif()
 target_include_directories(residual_torch SYSTEM INTERFACE
                            ${TORCH_INCLUDE} ${TORCH_INCLUDE}/torch/csrc/api/include)
 
-# Debian's LibTorch needs libprotobuf; SentencePiece carries parts of it, with the same symbols. A
-# program crashes before main() unless it finds all of them in one place, so libprotobuf must be the
-# first of its libraries: hence an option, which comes before them. Upstream's LibTorch has its own
-# copy inside.
+# Debian's LibTorch needs libprotobuf; SentencePiece contains parts of it, with the same symbols. A
+# program crashes before main() unless all symbols come from one library, so libprotobuf must come
+# first. A link option comes before the libraries. Upstream's LibTorch contains its own copy.
 if(TORCH_INCLUDE STREQUAL /usr/include)
   target_link_options(residual_torch INTERFACE
                       "SHELL:-Wl,--push-state,--no-as-needed -lprotobuf -Wl,--pop-state")

@@ -1,4 +1,4 @@
-// Any bytes as BPE codes, and what follows a NUL as lines to apply them to.
+// Reads any bytes as BPE codes, and applies them to the lines after the first NUL.
 
 #include <algorithm>
 #include <memory>

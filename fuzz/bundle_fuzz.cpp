@@ -1,4 +1,4 @@
-// Any bytes as a model in one file: an Error, or a model that translates.
+// Reads any bytes as a one-file model: the result is an Error or a model that translates.
 
 #include <sys/mman.h>
 #include <unistd.h>

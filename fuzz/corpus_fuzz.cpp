@@ -1,4 +1,4 @@
-// Any bytes as a corpus file: an Error, or pairs and batches that can be read.
+// Reads any bytes as a corpus file: the result is an Error, or readable pairs and batches.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@
 namespace residual::data {
 namespace {
 
-// A fuzzer does not guess checksums: with the first byte odd the footer gets its own, so that what
-// lies behind that check is reached too.
+// A fuzzer cannot guess checksums. If the first byte is odd, the footer gets a valid one, so that
+// the code behind the check is reached too.
 std::string with_checksum(std::string bytes) {
   CorpusFooter footer;
   if (bytes.size() < sizeof(footer)) return bytes;

@@ -12,7 +12,7 @@ inline std::string_view text(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// Whatever the input is, an Error is an answer; anything else that is thrown is a finding.
+// Runs `body`. An Error is a valid result for any input; any other exception is a finding.
 template <class Body>
 int allowing_errors(Body&& body) {
   try {

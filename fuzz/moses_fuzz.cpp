@@ -1,4 +1,4 @@
-// Any text through the Moses tools: valid UTF-8 comes out.
+// Runs any text through the Moses tools: the output is valid UTF-8.
 
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Any bytes as a recipe: an Error, or a recipe whose resolved form reads back.
+// Reads any bytes as a recipe: the result is an Error, or a recipe whose resolved form reads back.
 
 #include <cstdlib>
 #include <string>

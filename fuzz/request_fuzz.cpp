@@ -1,4 +1,4 @@
-// Any bytes as the body of a request to translate, and as its query: an Error, or lines.
+// Parses any bytes as body and query of a translation request: the result is an Error or lines.
 
 #include "fuzz/input.h"
 #include "serve/request.h"

@@ -1,4 +1,4 @@
-// Any bytes as a safetensors file: an Error, or tensors whose every byte can be read.
+// Reads any bytes as a safetensors file: the result is an Error, or fully readable tensors.
 
 #include "fuzz/input.h"
 #include "model/safetensors.h"

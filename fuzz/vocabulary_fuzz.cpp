@@ -1,4 +1,5 @@
-// Any bytes as a dict.txt: an Error, or a vocabulary that reads back what it writes.
+// Reads any bytes as a dict.txt: the result is an Error, or a vocabulary that reads back after
+// writing.
 
 #include <cstdlib>
 

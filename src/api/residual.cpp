@@ -1,5 +1,5 @@
-// residual.h over decode::Translator. Nothing thrown inside leaves a function: it becomes the text
-// of residual_error() and the function's own sign of failure.
+// Implements residual.h with decode::Translator. No exception leaves a function: its text becomes
+// residual_error(), and the function returns its failure value.
 
 #include <residual/residual.h>
 
@@ -28,14 +28,17 @@ struct residual_translations {
   std::vector<std::vector<Candidate>> lines;  // best first
 
   const std::vector<Candidate>& at(size_t line) const {
-    residual::require(line < lines.size(), "line {}: there are {}, counted from 0", line,
+    residual::require(line < lines.size(),
+                      "line {}: out of range; there are {} lines, counted from 0", line,
                       lines.size());
     return lines[line];
   }
   const Candidate& at(size_t line, size_t rank) const {
     const size_t ranks = at(line).size();
-    residual::require(rank < ranks, "line {}, rank {}: it has {} translations, counted from 0",
-                      line, rank, ranks);
+    residual::require(
+        rank < ranks,
+        "line {}, rank {}: out of range; the line has {} translations, counted from 0", line, rank,
+        ranks);
     return lines[line][rank];
   }
 };
@@ -43,7 +46,8 @@ struct residual_translations {
 namespace residual::api {
 namespace {
 
-// Set by the last call in this thread. The fixed text is for when there is no memory for another.
+// The error of the last call in this thread. The fixed text is used when memory for another text
+// cannot be allocated.
 thread_local std::string error_text;
 thread_local const char* fixed_error = nullptr;
 
@@ -79,7 +83,7 @@ std::vector<std::string> lines_of(const char* const* given, size_t count, const 
     require(given[i] != nullptr, "{}[{}] is a null pointer", name, i);
     const std::string& line = lines.emplace_back(given[i]);
     require(line.find('\n') == std::string::npos,
-            "{}[{}] contains a line break; give every line by itself", name, i);
+            "{}[{}] contains a line break; pass each line separately", name, i);
     const size_t bad = text::find_invalid_utf8(line);
     require(bad == std::string::npos, "{}[{}]: byte {} is not valid UTF-8", name, i, bad + 1);
   }
@@ -89,7 +93,7 @@ std::vector<std::string> lines_of(const char* const* given, size_t count, const 
 }  // namespace
 }  // namespace residual::api
 
-// Names and types are C's here.
+// The functions below have C linkage, names and types.
 using namespace residual;       // NOLINT(google-build-using-namespace)
 using namespace residual::api;  // NOLINT(google-build-using-namespace)
 

@@ -1,4 +1,4 @@
-// residual average: a model whose parameters are the mean of several checkpoints'.
+// residual average: makes a model whose parameters are the mean of several checkpoints.
 
 #include "run/average.h"
 
@@ -19,14 +19,16 @@ struct Options {
 };
 
 void add_choice_options(CLI::App& command, run::CheckpointChoice& choice) {
-  const std::string group = "Which checkpoints of a run; all that are there unless given";
+  const std::string group = "Which checkpoints of a run (default: all)";
   const auto add_count = [&](const char* name, int64_t& count, const char* what) {
     command.add_option(name, count, what)->check(positive())->type_name("K")->group(group);
   };
-  add_count("--last", choice.last, "the K latest");
-  add_count("--best", choice.best, "the K best by validation");
-  add_count("--epochs", choice.epochs, "the K latest at the end of an epoch");
-  command.add_option("--updates", choice.updates, "those of these updates: 1000,2000")
+  add_count("--last", choice.last, "average the K latest checkpoints");
+  add_count("--best", choice.best, "average the K best checkpoints by validation");
+  add_count("--epochs", choice.epochs, "average the K latest checkpoints at the end of an epoch");
+  command
+      .add_option("--updates", choice.updates,
+                  "average the checkpoints of these updates: 1000,2000")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("N,N")
@@ -37,7 +39,7 @@ void add_choice_options(CLI::App& command, run::CheckpointChoice& choice) {
 
 void add_average(CLI::App& root) {
   CLI::App* command =
-      add_command(root, "average", "Make a model of the mean of checkpoints or models",
+      add_command(root, "average", "Average the parameters of checkpoints or models",
                   {"# the last ten epochs, as the WMT'14 rows are evaluated",
                    "residual average runs/wmt14 --epochs 10 -o models/wmt14",
                    "residual average runs/iwslt14 --updates 9000,10000 -o models/iwslt14",

@@ -27,7 +27,7 @@ struct LearnOptions {
 };
 
 void learn(const LearnOptions& o) {
-  text::LineWriter output(o.output);  // a wrong name is told before the work
+  text::LineWriter output(o.output);  // fails early if the name is wrong
   text::WordCounts words;
   if (o.dictionary) {
     for (const fs::path& file : o.inputs) {
@@ -41,7 +41,7 @@ void learn(const LearnOptions& o) {
   const std::vector<BpeMerge> merges = text::learn_bpe(words, o.bpe);
   const auto learnt = static_cast<int64_t>(merges.size());
   if (!o.bpe.total_symbols && learnt < o.bpe.merges) {
-    log::info("{} merges: no further pair of symbols occurs {} times or more", learnt,
+    log::info("learnt {} merges: no other pair of symbols occurs {} times or more", learnt,
               o.bpe.min_frequency);
   }
   output.write(text::format_codes(merges));
@@ -61,12 +61,12 @@ void add_learn(CLI::App& bpe) {
       ->type_name("FILE")
       ->default_str("-")
       ->group("Input and output");
-  command->add_option("-o,--output", o->output, "where the codes go; - is standard output")
+  command->add_option("-o,--output", o->output, "file for the codes; - is standard output")
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
   add_replace_invalid(*command, o->invalid, "Input and output");
-  command->add_flag("--dict-input", o->dictionary, "the input's lines are \"word count\"")
+  command->add_flag("--dict-input", o->dictionary, "each input line is \"word count\"")
       ->group("Input and output");
   command->add_option("-s,--merges", o->bpe.merges, "merges to learn")
       ->capture_default_str()
@@ -75,14 +75,14 @@ void add_learn(CLI::App& bpe) {
       ->group("Learning");
   command
       ->add_option("--min-frequency", o->bpe.min_frequency,
-                   "stop when no pair of symbols is as frequent as this")
+                   "stop when every pair of symbols is rarer than N")
       ->capture_default_str()
       ->check(whole(1, 1000000000))
       ->type_name("N")
       ->group("Learning");
   command
       ->add_flag("-t,--total-symbols", o->bpe.total_symbols,
-                 "--merges counts the characters too: it is about the number of symbols in all")
+                 "--merges includes the characters, so it is about the total number of symbols")
       ->group("Learning");
   command->callback([o] { learn(*o); });
 }
@@ -99,7 +99,7 @@ void apply(ApplyOptions o) {
   if (!o.vocabulary.empty()) {
     o.bpe.vocabulary = text::read_bpe_vocabulary(o.vocabulary, o.threshold);
     if (o.bpe.vocabulary->size() == 0) {
-      log::warn("{}: has no piece that counts, so none is split further; as without it",
+      log::warn("{}: no piece reaches the count threshold, so no piece is split further",
                 o.vocabulary.string());
     }
   }
@@ -124,15 +124,19 @@ void add_apply(CLI::App& bpe) {
       ->capture_default_str()
       ->type_name("N")
       ->group("Segmentation");
-  command->add_option("-s,--separator", o->bpe.separator, "after every piece but a word's last")
+  command
+      ->add_option("-s,--separator", o->bpe.separator,
+                   "mark at the end of every piece except the last of a word")
       ->capture_default_str()
       ->type_name("TEXT")
       ->group("Segmentation");
-  auto* vocabulary = command
-                         ->add_option("--vocabulary", o->vocabulary,
-                                      "lines \"piece count\": pieces not listed are split further")
-                         ->type_name("FILE")
-                         ->group("Segmentation");
+  auto* vocabulary =
+      command
+          ->add_option(
+              "--vocabulary", o->vocabulary,
+              "file of lines \"piece count\"; pieces that are not listed are split further")
+          ->type_name("FILE")
+          ->group("Segmentation");
   command
       ->add_option("--vocabulary-threshold", o->threshold,
                    "ignore pieces of --vocabulary with a smaller count")
@@ -143,7 +147,7 @@ void add_apply(CLI::App& bpe) {
       ->group("Segmentation");
   command
       ->add_option("--glossaries", o->bpe.glossaries,
-                   "words or regular expressions that stay whole")
+                   "words or regular expressions that are never split")
       ->type_name("TEXT")
       ->group("Segmentation");
   command
@@ -152,7 +156,7 @@ void add_apply(CLI::App& bpe) {
       ->check(between(0, 1))
       ->type_name("P")
       ->group("Segmentation");
-  command->add_option("--seed", o->bpe.seed, "of --dropout")
+  command->add_option("--seed", o->bpe.seed, "random seed of --dropout")
       ->needs("--dropout")
       ->check(not_negative())
       ->capture_default_str()
@@ -166,11 +170,11 @@ void add_undo(CLI::App& bpe) {
     text::TransformLines files;
     std::string separator = "@@";
   };
-  auto* command = add_command(bpe, "undo", "join sub-words to words again",
+  auto* command = add_command(bpe, "undo", "join sub-words into words",
                               {"residual bpe undo < test.bpe.en > test.tok.en"});
   auto o = std::make_shared<Options>();
   add_line_options(*command, o->files);
-  command->add_option("-s,--separator", o->separator, "what `residual bpe apply` put")
+  command->add_option("-s,--separator", o->separator, "mark that `residual bpe apply` used")
       ->capture_default_str()
       ->type_name("TEXT")
       ->group("Segmentation");
@@ -185,7 +189,8 @@ void add_undo(CLI::App& bpe) {
 }  // namespace
 
 void add_bpe(CLI::App& root) {
-  auto* bpe = add_group(root, "bpe", "Sub-words by byte pair encoding, as subword-nmt's");
+  auto* bpe =
+      add_group(root, "bpe", "Sub-words by byte pair encoding, compatible with subword-nmt");
   add_learn(*bpe);
   add_apply(*bpe);
   add_undo(*bpe);

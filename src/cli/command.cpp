@@ -8,14 +8,14 @@
 namespace residual::cli {
 namespace {
 
-// A check of a number, of which `kind` says what `fits` asks.
+// A validator for a number. `fits` tests the value; `kind` describes the test in the message.
 CLI::Validator number(const char* kind, bool (*fits)(double), const char* name) {
   const auto check = [kind, fits](std::string& text) -> std::string {
     double value = 0;
     if (!CLI::detail::lexical_cast(text, value) || !fits(value)) {
       return fmt::format("expected a number {}, got \"{}\"", kind, text);
     }
-    // CLI11 would take the largest 64-bit number for any above it.
+    // CLI11 clamps larger numbers to the largest 64-bit number.
     return value < 0x1p63 ? "" : fmt::format("expected a number below 2^63, got \"{}\"", text);
   };
   return {check, name};
@@ -74,7 +74,7 @@ CLI::Validator whole(int64_t low, int64_t high) {
 
 void check_standard_input(const std::vector<fs::path>& inputs) {
   if (std::ranges::count(inputs, fs::path("-")) > 1) {
-    throw CLI::ValidationError("standard input (-) is given twice, and can be read only once");
+    throw CLI::ValidationError("standard input (-) is given twice, but can be read only once");
   }
 }
 
@@ -82,7 +82,7 @@ void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::s
   command
       .add_flag_callback(
           "--replace-invalid", [&invalid] { invalid = text::Invalid::replace; },
-          "put U+FFFD where bytes are not UTF-8, instead of stopping with their line number")
+          "replace invalid UTF-8 by U+FFFD instead of stopping with the line number")
       ->group(group);
 }
 
@@ -91,7 +91,7 @@ void add_line_options(CLI::App& command, text::TransformLines& files) {
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
-  command.add_option("-o,--output", files.output, "where the lines go; - is standard output")
+  command.add_option("-o,--output", files.output, "output file; - is standard output")
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");

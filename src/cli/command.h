@@ -8,25 +8,25 @@
 #include "base/error.h"
 #include "text/lines.h"
 
-// A command is one file: a struct of options, a function that binds them to flags, and one call
-// into the library. `add_<command>(app)` is all that main sees of it.
+// Each command is one file: a struct of options, a function that binds them to flags, and one call
+// into the library. Its interface is `add_<command>(app)`.
 namespace residual::cli {
 
-// A sub-command with its one-line summary and examples. An example is a command line, with a
-// comment line ("# ...") before it if it needs one; every one of them must work.
+// Adds a sub-command with its one-line summary and examples. An example is a command line, with an
+// optional comment line ("# ...") before it; every example must work.
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::vector<std::string>& examples = {});
 
-// A command that is only a family of commands: `residual bpe learn`, `residual bpe apply`.
+// Adds a command that only groups other commands: `residual bpe learn`, `residual bpe apply`.
 CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string& summary);
 
-// [INPUT], --output, --replace-invalid: what all commands that turn lines into lines take.
+// Adds [INPUT], --output and --replace-invalid, the options of all commands that transform lines.
 void add_line_options(CLI::App& command, text::TransformLines& files);
 
-// --replace-invalid, for commands whose files are no TransformLines.
+// Adds --replace-invalid, for commands that do not use TransformLines.
 void add_replace_invalid(CLI::App& command, text::Invalid& invalid, const std::string& group);
 
-// Calls what fails only because of what was typed: its Error is wrong usage.
+// Calls `body` and reports its Error as wrong usage (exit code 2).
 template <class Body>
 void check_typed(const Body& body) {
   try {
@@ -36,34 +36,36 @@ void check_typed(const Body& body) {
   }
 }
 
-// Checks of a number: greater than 0, at least 0; and below 2^63. CLI11's own print the largest
-// double.
+// Validators for a number greater than 0, or at least 0, and below 2^63. The messages of CLI11's
+// validators print the largest double.
 CLI::Validator positive();
 CLI::Validator not_negative();
-// At least `low` and at most `high`. CLI::Range would take "nan" as well.
+// A validator for a number from `low` to `high`. CLI::Range would accept "nan".
 CLI::Validator between(double low, double high);
-// The same of a whole number.
+// A validator for a whole number from `low` to `high`.
 CLI::Validator whole(int64_t low, int64_t high);
 
-// Fails if standard input (-) is more than one of them: it can be read only once.
+// Fails if standard input (-), which can be read only once, is given more than once.
 void check_standard_input(const std::vector<fs::path>& inputs);
 
-// A transformation of an option that names a recipe: one that is not there as given is looked for
-// among what was installed with the program, so that "recipes/debian.toml" works anywhere.
+// Returns `path` if it exists, otherwise the recipe of that name installed with the program, so
+// that "recipes/debian.toml" works in any directory. Options that name a recipe use it as a
+// transformation.
 std::string installed_recipe(const std::string& path);
 
-// Becomes another program of ours, with the same arguments: one that needs libraries which this one
-// is better without. Returns only by throwing, with `remedy` if there is no such program.
+// Replaces this process by another program of the project, with the same arguments; that program
+// links libraries that this one avoids. Throws on failure, with `remedy` in the message if the
+// program is missing.
 [[noreturn]] void run_beside(const std::string& program, const std::string& remedy, char** argv);
 
-// The script by which "bash", "zsh" or "fish" completes command lines.
+// Returns the completion script for "bash", "zsh" or "fish".
 std::string completion_script(const CLI::App& root, const std::string& shell);
 
-// --share DIR, hidden: writes manual pages and completions as they are installed below share/.
+// Adds the hidden option --share DIR, which writes manual pages and completions for share/.
 void add_share(CLI::App& root);
 
 std::string library_versions();  // "CLI11 2.1.2, fmt 9.1.0, ..."
-// --version. `more` gives further lines of it.
+// Adds --version. `more` returns additional lines for its output.
 void add_version(CLI::App& root, const std::function<std::string()>& more = nullptr);
 
 void add_average(CLI::App& root);

@@ -1,4 +1,4 @@
-// residual completions: a shell's completion script, generated from the commands themselves.
+// residual completions: prints a shell's completion script, generated from the command definitions.
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ struct Word {
   bool takes_value = false;
 };
 
-// What may follow a command: its sub-commands, its options, and those of every command.
+// The words that may follow a command: sub-commands, its options, and the global options.
 struct Node {
   std::string path;  // "residual bpe learn"
   std::vector<Word> commands, options;

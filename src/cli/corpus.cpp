@@ -1,4 +1,4 @@
-// residual corpus: looks into the binary corpora that prepare writes.
+// residual corpus: inspects the binary corpora that `residual prepare` writes.
 
 #include "data/corpus.h"
 
@@ -24,7 +24,7 @@ struct InfoOptions {
   bool quick = false;
 };
 
-// The file itself, or the corpora of a directory in the order of their names.
+// Returns the file, or the corpora of a directory in the order of their names.
 std::vector<fs::path> corpora_in(const fs::path& path) {
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files;
@@ -84,11 +84,11 @@ void info(const InfoOptions& o) {
 
 void add_corpus_info(CLI::App& parent) {
   auto* command =
-      add_command(parent, "info", "counts, lengths and languages; verifies every checksum",
+      add_command(parent, "info", "print counts, lengths and languages; verify every checksum",
                   {"# one corpus, or all of a prepared directory",
                    "residual corpus info prepared/train.corpus", "residual corpus info prepared"});
   auto o = std::make_shared<InfoOptions>();
-  command->add_option("path", o->paths, "corpus files, or directories that hold some")
+  command->add_option("path", o->paths, "corpus files, or directories that contain corpus files")
       ->required()
       ->type_name("PATH")
       ->group("Input");
@@ -104,7 +104,7 @@ struct ShowOptions {
   fs::path source_vocabulary, target_vocabulary;
 };
 
-// The one given, or the one beside the corpus that has the right hash.
+// Returns the given vocabulary, or the one beside the corpus with the matching hash.
 text::Vocabulary vocabulary_of(const data::Corpus& corpus, const fs::path& given, uint64_t hash,
                                const char* side) {
   if (!given.empty()) return text::Vocabulary::load(given);
@@ -115,13 +115,11 @@ text::Vocabulary vocabulary_of(const data::Corpus& corpus, const fs::path& given
       return text::Vocabulary::load(entry.path());
     }
   }
-  fail(
-      "{}: no *.txt beside it is its {} vocabulary (hash {}); name it with --{}-vocabulary, or "
-      "give --ids",
-      corpus.path().string(), side, to_hex(hash), side);
+  fail("{}: no *.txt file beside it is its {} vocabulary (hash {}); give --{}-vocabulary or --ids",
+       corpus.path().string(), side, to_hex(hash), side);
 }
 
-// Sentences as text or, without vocabularies, as numbers.
+// Prints sentences as text or, without vocabularies, as ids.
 class Printer {
  public:
   Printer(const data::Corpus& corpus, const ShowOptions& o) : corpus_(corpus) {
@@ -144,7 +142,7 @@ class Printer {
                      const std::optional<text::Vocabulary>& vocabulary) const {
     if (!vocabulary) return fmt::format("{}", fmt::join(ids, " "));
     const int32_t largest = *std::max_element(ids.begin(), ids.end());
-    require(largest < vocabulary->size(), "{}: has id {}, its vocabulary has {} symbols",
+    require(largest < vocabulary->size(), "{}: has id {}, but its vocabulary has only {} symbols",
             corpus_.path().string(), largest, vocabulary->size());
     return vocabulary->decode(ids);
   }
@@ -174,14 +172,14 @@ void show(const ShowOptions& o) {
     printer.print(pair);
   }
   for (const uint64_t line : o.lines) {
-    require(found.contains(line), "{}: has no pair of line {}; it may have been cleaned away",
+    require(found.contains(line), "{}: has no pair from line {}; cleaning may have removed it",
             o.file.string(), line);
   }
 }
 
 void add_corpus_show(CLI::App& parent) {
   auto* command = add_command(
-      parent, "show", "pairs as text: line number, source and target, separated by tabs",
+      parent, "show", "print pairs as text: line number, source and target, separated by tabs",
       {"# the first ten pairs; vocabularies are found beside the corpus",
        "residual corpus show prepared/train.corpus", "# the pairs that came from given lines",
        "residual corpus show prepared/train.corpus --line 1 --line 20",
@@ -191,32 +189,34 @@ void add_corpus_show(CLI::App& parent) {
       ->required()
       ->type_name("FILE")
       ->group("Input");
-  command->add_option("--source-vocabulary", o->source_vocabulary, "its source vocabulary")
+  command
+      ->add_option("--source-vocabulary", o->source_vocabulary, "source vocabulary of the corpus")
       ->type_name("FILE")
       ->group("Input");
-  command->add_option("--target-vocabulary", o->target_vocabulary, "its target vocabulary")
+  command
+      ->add_option("--target-vocabulary", o->target_vocabulary, "target vocabulary of the corpus")
       ->type_name("FILE")
       ->group("Input");
   command
       ->add_option("--line", o->lines,
-                   "only the pairs made from line N of the text; given again: more")
+                   "show only the pairs made from line N of the text; repeatable")
       ->check(positive())
       ->allow_extra_args(false)  // so that the file may follow
       ->type_name("N")
       ->group("Output");
-  command->add_option("--count", o->count, "without --line, how many pairs to show")
+  command->add_option("--count", o->count, "pairs to show without --line")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group("Output");
-  command->add_flag("--ids", o->ids, "token ids instead of text")->group("Output");
+  command->add_flag("--ids", o->ids, "print token ids instead of text")->group("Output");
   command->callback([o] { show(*o); });
 }
 
 }  // namespace
 
 void add_corpus(CLI::App& root) {
-  auto* corpus = add_group(root, "corpus", "Look into the binary corpora that prepare writes");
+  auto* corpus = add_group(root, "corpus", "Inspect the binary corpora that prepare writes");
   add_corpus_info(*corpus);
   add_corpus_show(*corpus);
 }

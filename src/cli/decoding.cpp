@@ -128,7 +128,7 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
   const std::string group = "Model";
   command
       .add_option("-m,--model", o.models,
-                  "model directory, run or bundle; given again: models that decide together")
+                  "model directory, run or bundle; repeat it for an ensemble")
       ->required()
       ->expected(1)
       ->take_all()
@@ -137,13 +137,14 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
       ->group(group);
   command
       .add_flag("--average", o.average,
-                "one model of the mean of them instead; they may be checkpoints too, and a run "
-                "stands for all of its own")
+                "average the parameters of the models instead of using an ensemble; also takes "
+                "checkpoints; a run stands for all its checkpoints")
       ->group(group);
   add_choice<Precision>(
       command, "--precision", o.translator.precision,
       {{"fp32", Precision::float32}, {"fp16", Precision::float16}, {"int8", Precision::int8}},
-      "of the matrices: fp32, fp16 or int8; never more than a model was exported with")
+      "precision of the weight matrices: fp32, fp16 or int8; at most the precision of the exported "
+      "model")
       ->group(group);
   command.add_option("--from", o.translator.source, "source language, if the model has several")
       ->type_name("LANG")
@@ -153,7 +154,7 @@ void add_model_options(CLI::App& command, ModelOptions& o) {
       ->group(group);
   command
       .add_flag("--pieces", o.translator.pieces,
-                "lines are segmented already: pieces between spaces, in and out")
+                "input and output are segmented: pieces separated by spaces")
       ->group(group);
 }
 
@@ -161,8 +162,8 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   add_beam_options(command, o.search);
   command
       .add_option("--terms", o.terms,
-                  "terminology, lines \"source<tab>target\": a translation contains what the terms "
-                  "of its line are called")
+                  "terminology, lines \"source<tab>target\": if a line contains the source term, "
+                  "its translation contains the target term")
       ->type_name("FILE")
       ->group("Search");
   add_shortlist_options(command, o.shortlist);
@@ -170,14 +171,14 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   const std::string group = "Batches";
   command
       .add_option("--batch-tokens", o.crew.batch_tokens,
-                  "source tokens that one thread works on at a time, at most")
+                  "maximum number of source tokens in a thread's batch")
       ->check(positive())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command
       .add_option("--batch-sentences", o.crew.batch_sentences,
-                  "sentences that one thread works on at a time, at most; 0: by the beam")
+                  "maximum number of sentences in a thread's batch; 0: chosen from the beam")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
@@ -188,7 +189,7 @@ void check_search(const ModelOptions& o) {
   const decode::SearchOptions& search = o.translator.search;
   check_typed([&] { decode::check(search); });
   if (!o.translator.terms.empty() && search.sampling.is_on) {
-    throw CLI::ValidationError("--terms does not go with --sample");
+    throw CLI::ValidationError("--terms cannot be combined with --sample");
   }
   if (o.translator.shortlist.file.empty()) return;
   check_typed([&] { decode::check_shortlist(search, o.average ? 1 : o.models.size()); });

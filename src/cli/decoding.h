@@ -8,25 +8,25 @@
 
 #include "decode/translator.h"
 
-// What the commands that run a model have in common.
+// Options shared by the commands that run a model.
 namespace residual::cli {
 
 struct ModelOptions {
   std::vector<fs::path> models;
-  bool average = false;  // the models' mean instead of their joint decision
+  bool average = false;  // average the parameters instead of using an ensemble
   decode::TranslatorOptions translator;
 };
 
-// --model, --average, --precision, --from, --to, --pieces.
+// Adds --model, --average, --precision, --from, --to and --pieces.
 void add_model_options(CLI::App& command, ModelOptions& options);
-// The search, a shortlist, sampling and batches.
+// Adds the options for the search, the shortlist, sampling and batches.
 void add_search_options(CLI::App& command, decode::TranslatorOptions& options);
-// Wrong usage unless they fit each other.
+// Throws a usage error if the options contradict each other.
 void check_search(const ModelOptions& options);
 
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
 
-// An option that takes one of several names, each standing for a value.
+// Adds an option that takes one of several names, each of which stands for a value.
 template <class Value>
 CLI::Option* add_choice(CLI::App& command, const std::string& flag, Value& value,
                         const std::vector<std::pair<std::string, Value>>& names,

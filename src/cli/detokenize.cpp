@@ -26,7 +26,7 @@ void add_detokenize(CLI::App& root) {
   auto* command =
       add_command(root, "detokenize", "Join tokens to running text, as Moses does",
                   {"echo 'Don &apos;t panic , Dr. Dent .' | residual detokenize --lang en",
-                   "# of a translation, after sub-words were joined",
+                   "# a translation, after joining its sub-words",
                    "echo 'Keine Pan@@ ik .' | residual bpe undo | residual detokenize --lang de"});
   const auto o = std::make_shared<Options>();
   add_language_option(*command, o->language);

@@ -1,4 +1,4 @@
-// residual doctor: what this machine has, whether it works, and what to do if not.
+// residual doctor: checks the machine and the installation, and suggests fixes.
 
 #include "doctor/check.h"
 
@@ -49,8 +49,8 @@ void print_text(const std::vector<Check>& all) {
   }
   const auto count = [&](Status status) { return std::ranges::count(all, status, &Check::status); };
   const auto problems = count(Status::problem), notes = count(Status::note);
-  fmt::print("{}\n", problems > 0 ? fmt::format("{} to mend: see ->", problems)
-                     : notes > 0  ? "everything works; notes say what could be better"
+  fmt::print("{}\n", problems > 0 ? fmt::format("{} to fix: see ->", problems)
+                     : notes > 0  ? "everything works; the notes suggest improvements"
                                   : "everything works");
 }
 
@@ -84,13 +84,14 @@ void run(const Options& o) {
 void add_doctor(CLI::App& root) {
   CLI::App* command =
       add_command(root, "doctor",
-                  "Check machine, libraries and training with a self-test, and say what to mend",
+                  "Check the machine, libraries and training with a self-test, and suggest fixes",
                   {"residual doctor", "# without the self-test, in milliseconds",
                    "residual doctor --quick", "residual doctor --json"});
   auto options = std::make_shared<Options>();
   const std::string group = "Checks";
-  command->add_flag("--quick", options->quick, "leave the self-test out")->group(group);
-  command->add_flag("--json", options->json, "one JSON object, with the figures")->group(group);
+  command->add_flag("--quick", options->quick, "skip the self-test")->group(group);
+  command->add_flag("--json", options->json, "print one JSON object, with all measurements")
+      ->group(group);
   command->callback([options] { run(*options); });
 }
 

@@ -1,4 +1,4 @@
-// residual evaluate: a test set's translation, its scores and its speed in one go.
+// residual evaluate: translates a test set and prints its scores and the speed.
 
 #include <fmt/format.h>
 
@@ -51,8 +51,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The one corpus of the split that has the languages asked for; its files become the test set, its
-// languages the direction.
+// Finds the only corpus of the split with the requested languages. Its files become the test set,
+// its languages the direction.
 void take_prepared(Options& o) {
   const data::Manifest manifest = data::load_manifest(o.data);
   const auto& [from, to] = std::tie(o.model.translator.source, o.model.translator.target);
@@ -173,13 +173,13 @@ void run(Options o) {
   for (const auto& path : o.references) {
     references.push_back(metrics::read_lines(path, o.invalid));
     require(references.back().size() == sources.size(),
-            "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
+            "{} has {} lines, its reference {} has {}; both must have the same number of lines",
             o.source.string(), sources.size(), path.string(), references.back().size());
   }
   std::optional<text::LineWriter> output;  // before long work
   if (!o.output.empty()) output.emplace(o.output);
   const Result result = translate(o, sources);
-  std::exception_ptr unwritten;  // scores that took long come all the same
+  std::exception_ptr unwritten;  // reported after the scores, which took long to compute
   try {
     if (output) {
       for (const auto& line : result.translations) output->write(line + "\n");
@@ -190,8 +190,8 @@ void run(Options o) {
   }
   if (!o.lowercase && !has_upper_case(result.translations) && has_upper_case(references[0])) {
     log::warn(
-        "the references have upper case and no translation has; if the model was trained on "
-        "lower-cased text, --lowercase compares without case");
+        "the references contain upper case but no translation does; if the model was trained on "
+        "lower-cased text, use --lowercase to ignore case");
   }
   print(result, score(o, result.translations, references), o.report);
   if (unwritten) std::rethrow_exception(unwritten);
@@ -200,10 +200,10 @@ void run(Options o) {
 void add_test_set_options(CLI::App& command, Options& o) {
   const std::string group = "Test set";
   CLI::Option* data =
-      command.add_option("--data", o.data, "prepared corpus whose raw test text is translated")
+      command.add_option("--data", o.data, "prepared corpus; its raw test text is translated")
           ->type_name("DIR")
           ->group(group);
-  command.add_option("--split", o.split, "test or dev of it")
+  command.add_option("--split", o.split, "split of the prepared corpus: test or dev")
       ->needs(data)
       ->check(CLI::IsMember({"test", "dev"}))
       ->capture_default_str()
@@ -215,7 +215,7 @@ void add_test_set_options(CLI::App& command, Options& o) {
       ->group(group);
   command
       .add_option("-r,--ref,--reference", o.references,
-                  "their translations; given again for more of them")
+                  "reference translations; repeat for several references")
       ->excludes(data)
       ->expected(1)
       ->take_all()
@@ -227,20 +227,21 @@ void add_test_set_options(CLI::App& command, Options& o) {
 
 void add_score_options(CLI::App& command, Options& o) {
   const std::string group = "Scores and output";
-  command.add_option("--tokenize", o.tokenizer, "BLEU's words: none, 13a, intl, char or zh")
+  command.add_option("--tokenize", o.tokenizer, "tokeniser for BLEU: none, 13a, intl, char or zh")
       ->check(CLI::IsMember(metrics::tokenizer_names()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
-  command.add_flag("--lowercase", o.lowercase, "ignore case in BLEU and chrF; TER does anyway")
+  command
+      .add_flag("--lowercase", o.lowercase, "ignore case in BLEU and chrF; TER always ignores it")
       ->group(group);
-  command.add_option("-w,--width", o.report.width, "digits after the point")
+  command.add_option("-w,--width", o.report.width, "digits after the decimal point")
       ->check(whole(0, 15))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command.add_flag("--json", o.report.json, "as JSON")->group(group);
-  command.add_option("-o,--output", o.output, "also keep the translations")
+  command.add_flag("--json", o.report.json, "print JSON")->group(group);
+  command.add_option("-o,--output", o.output, "also write the translations to this file")
       ->type_name("FILE")
       ->group(group);
 }
@@ -252,7 +253,7 @@ void add_evaluate(CLI::App& root) {
       root, "evaluate", "Translate a test set and print BLEU, chrF, TER and the speed",
       {"residual evaluate --model runs/iwslt14 --data prepared/iwslt14",
        "residual evaluate --model models/de-en --source test.de --reference test.en",
-       "# what int8 costs",
+       "# the quality and speed of int8",
        "residual evaluate --model models/de-en --precision int8 -s test.de -r test.en"});
   auto options = std::make_shared<Options>();
   add_model_options(*command, options->model);

@@ -1,4 +1,4 @@
-// residual export: a model in another form.
+// residual export: writes a model in another format.
 
 #include "interop/export.h"
 #include "model/export.h"
@@ -48,7 +48,7 @@ uint64_t size_of(const fs::path& path) {
   return bytes;
 }
 
-// Others translate what they are given: nothing of theirs puts tags before it.
+// Other toolkits translate their input unchanged: they do not put tags before it.
 void warn_of_tags(const model::Description& description) {
   std::vector<std::string> tags;
   for (const auto& d : description.directions) {
@@ -56,7 +56,7 @@ void warn_of_tags(const model::Description& description) {
     tags.push_back(fmt::format("{} from {} to {}", d.source_tag, d.source, d.target));
   }
   if (tags.empty()) return;
-  log::warn("sources must begin with a tag, which only ResiDual puts there by itself: {}",
+  log::warn("sources must begin with a tag, which only ResiDual adds automatically: {}",
             fmt::join(tags, ", "));
 }
 
@@ -64,7 +64,7 @@ void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
   const bool own = o.form == Form::model || o.form == Form::bundle;
   require(own || o.storage == Storage::as_it_is,
-          "--precision fp16, int8 and packed are for ResiDual's own forms; {}",
+          "--precision fp16, int8 and packed are only for ResiDual's own formats; {}",
           o.form == Form::fairseq ? "fairseq gets float32"
                                   : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
   o.output.check();
@@ -83,7 +83,7 @@ void add_export(CLI::App& root) {
       root, "export", "Write a model as float16, int8, one file, or for fairseq or CTranslate2",
       {"# a quarter of the size, and faster to load",
        "residual export --model runs/iwslt14 --precision int8 -o models/de-en-int8",
-       "# as precise as it was, and no time to load",
+       "# the original precision, mapped into memory instead of loaded",
        "residual export --model models/de-en --precision packed --to bundle -o de-en.safetensors",
        "residual export --model models/post-ln --to ctranslate2 -o ctranslate2/de-en"});
   auto options = std::make_shared<Options>();
@@ -100,14 +100,13 @@ void add_export(CLI::App& root) {
                     {"ctranslate2", Form::ctranslate2}},
                    "a model directory, one file, or a directory for fairseq or CTranslate2")
       ->group(group);
-  add_choice<Storage>(
-      *command, "--precision", options->storage,
-      {{"as-stored", Storage::as_it_is},
-       {"fp16", Storage::float16},
-       {"int8", Storage::int8},
-       {"packed", Storage::packed}},
-      "of the matrices: as-stored, fp16, int8, or packed, which is as stored but laid out to be "
-      "used where it is mapped")
+  add_choice<Storage>(*command, "--precision", options->storage,
+                      {{"as-stored", Storage::as_it_is},
+                       {"fp16", Storage::float16},
+                       {"int8", Storage::int8},
+                       {"packed", Storage::packed}},
+                      "precision of the weight matrices: as-stored, fp16, int8, or packed (as "
+                      "stored, in a layout that is used in place when mapped)")
       ->group(group);
   command->callback([options] { run(*options); });
 }

@@ -1,4 +1,4 @@
-// residual fetch: parallel text from its publishers.
+// residual fetch: downloads parallel text from its publishers.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ void print_sources() {
   }
 }
 
-// Options that would have no effect.
+// Refuses options that would have no effect.
 void check_use(const CLI::App& command, const fetch::FetchOptions& o) {
   const auto refuse = [&](bool is_useless, const char* option, const char* why) {
     if (is_useless && command.count(option) > 0) {
@@ -41,7 +41,7 @@ void check_use(const CLI::App& command, const fetch::FetchOptions& o) {
   refuse(!is_debian || o.collection != "gettext", "--package",
          "is for debian --collection gettext");
   refuse(!is_debian || o.mirror.empty(), "--suite", "is for debian with --mirror");
-  refuse(is_generated, "--mirror", "is not for generated: nothing is downloaded");
+  refuse(is_generated, "--mirror", "has no effect on generated: nothing is downloaded");
   refuse(!is_debian && !is_generated, "--dev", "is for debian and generated");
   refuse(!is_debian && !is_generated, "--test", "is for debian and generated");
 }
@@ -59,40 +59,40 @@ void run(const CLI::App& command, fetch::FetchOptions options, bool list) {
 }
 
 void add_options(CLI::App& command, fetch::FetchOptions& options) {
-  const std::string main = "What and where to", network = "Network", debian = "Debian";
-  command.add_option("source", options.source, "one of those that --list shows")
+  const std::string main = "Source and destination", network = "Network", debian = "Debian";
+  command.add_option("source", options.source, "one of the sources that --list prints")
       ->type_name("SOURCE")
       ->group(main);
   command
-      .add_option("--pair", options.pairs,
-                  "languages, like en-de; the source's own unless given; given again: more")
+      .add_option(
+          "--pair", options.pairs,
+          "language pair such as en-de (default: the usual pairs of the source); repeatable")
       ->type_name("PAIR")
       ->allow_extra_args(false)
       ->group(main);
-  command.add_option("-o,--output", options.output, "directory to make")
+  command.add_option("-o,--output", options.output, "directory to create")
       ->type_name("DIR")
       ->group(main);
   command
       .add_flag("--force", options.force,
-                "replace the directory if it exists, with all that is in it")
+                "replace the directory if it is empty or holds a previous result")
       ->group(main);
 
   command
       .add_option("--downloads", options.downloads,
-                  "where downloads are kept; $XDG_CACHE_HOME/residual or ~/.cache/residual "
-                  "unless given")
+                  "cache of downloads (default: $XDG_CACHE_HOME/residual or ~/.cache/residual)")
       ->type_name("DIR")
       ->group(network);
   command
       .add_option("--mirror", options.mirror,
-                  "take files from here: replaces http://host of every address; for debian, the "
-                  "archive to use instead of this machine's apt sources")
+                  "mirror to download from: replaces http://host in every address; for debian, the "
+                  "archive to use instead of the apt sources")
       ->type_name("URL")
       ->group(network);
   command
       .add_flag(
           "--no-verify", [&options](int64_t) { options.verify = false; },
-          "take downloads whatever their size and checksum")
+          "accept downloads with a different size or checksum")
       ->group(network);
 
   command.add_option("--collection", options.collection, "descriptions, gettext or libreoffice")
@@ -101,7 +101,7 @@ void add_options(CLI::App& command, fetch::FetchOptions& options) {
       ->group(debian);
   command
       .add_option("--package", options.packages,
-                  "source package whose message catalogues gettext reads; given again: more")
+                  "source package whose message catalogues gettext reads; repeatable")
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->group(debian);
@@ -109,35 +109,36 @@ void add_options(CLI::App& command, fetch::FetchOptions& options) {
       ->capture_default_str()
       ->type_name("NAME")
       ->group(debian);
-  command.add_option("--dev", options.dev, "sentence pairs of dev")
+  command.add_option("--dev", options.dev, "sentence pairs in dev")
       ->capture_default_str()
       ->check(whole(1, 1000000))
       ->type_name("N")
-      ->group("Split, of debian and generated");
-  command.add_option("--test", options.test, "sentence pairs of test")
+      ->group("Split, for debian and generated");
+  command.add_option("--test", options.test, "sentence pairs in test")
       ->capture_default_str()
       ->check(whole(1, 1000000))
       ->type_name("N")
-      ->group("Split, of debian and generated");
+      ->group("Split, for debian and generated");
 }
 
 }  // namespace
 
 void add_fetch(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "fetch", "Get parallel text: train, dev and test, one sentence per line",
+      root, "fetch", "Download parallel text: train, dev and test, one sentence per line",
       {"residual fetch --list", "# package descriptions, from Debian's own archive",
        "residual fetch debian --pair en-de --output data/debian-en-de",
        "# the user interface and help of an office suite",
        "residual fetch debian --pair en-fr --collection libreoffice -o data/office",
        "residual fetch iwslt14 --output data/iwslt14",
        "residual fetch opus100 --pair en-de --pair en-fr --output data/opus100",
-       "# no network: a made-up language", "residual fetch generated --output data/en-art"});
+       "# without a network: an artificial language",
+       "residual fetch generated --output data/en-art"});
   auto options = std::make_shared<fetch::FetchOptions>();
   auto list = std::make_shared<bool>(false);
   add_options(*command, *options);
-  command->add_flag("--list", *list, "print the known sources, their languages, sizes, licences")
-      ->group("What and where to");
+  command->add_flag("--list", *list, "print the known sources with languages, sizes and licences")
+      ->group("Source and destination");
   command->callback([command, options, list] { run(*command, *options, *list); });
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kWidth = 100;
 constexpr size_t kIndent = 28;  // where descriptions start
 
-// `left` in its column, `right` wrapped beside it, or below it if `left` is too long.
+// Puts `left` in the first column and wraps `right` beside it, or below it if `left` is too long.
 std::string row(const std::string& left, const std::string& right) {
   std::string out = "  " + left;
   size_t column = out.size();
@@ -47,7 +47,7 @@ std::string type_name(const CLI::Option& option) {
   return type.substr(0, type.find(':'));
 }
 
-// Values one after the other, and not only one each time that it is given.
+// Whether one use of the option takes several values.
 bool takes_several(const CLI::Option& option) {
   return option.get_items_expected_max() > 1 && option.get_allow_extra_args();
 }
@@ -86,22 +86,22 @@ class Help : public CLI::FormatterBase {
   }
 };
 
-// The command whose arguments were being read, "residual bpe learn".
+// The command whose arguments were being parsed, such as "residual bpe learn".
 const CLI::App* deepest(const CLI::App* app) {
   while (!app->get_subcommands().empty()) app = app->get_subcommands().back();
   return app;
 }
 
-// CLI11 lists what it did not expect at the end of its message; the first of them gets a
-// suggestion from what the command knows.
+// CLI11 lists unexpected arguments at the end of its message. The message gets a suggestion for the
+// first of them, taken from the known names.
 std::string unexpected(const CLI::App& app, const std::string& message) {
   const auto commands = commands_of(app);
   const bool is_command = !commands.empty();
   std::istringstream words(message.substr(message.rfind(':') + 1));
   std::string word;
   for (std::string next; (is_command || !word.starts_with("-")) && words >> next;) {
-    // Where a command is expected, what was given first, which CLI11 lists last; else an option
-    // rather than its value.
+    // Where a command is expected, report the first argument, which CLI11 lists last; otherwise
+    // report an option rather than its value.
     if (word.empty() || is_command || next.starts_with("-")) word = next;
   }
   std::vector<std::string> known;
@@ -118,7 +118,7 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
                      word, suggestion(word, known));
 }
 
-// "Could not convert: --beam = 1e3" in our words: only what is to be a number can fail there.
+// Rewords "Could not convert: --beam = 1e3"; only the conversion to a number can fail there.
 std::string not_a_number(const std::string& message) {
   const std::string before = "Could not convert: ";
   const size_t equals = message.find(" = ");
@@ -130,14 +130,14 @@ std::string not_a_number(const std::string& message) {
   return fmt::format("{}: expected a {}number, got \"{}\"", name, is_number ? "whole " : "", text);
 }
 
-// CLI11 counts the values of an option that takes one.
+// Rewords CLI11's message about a single-valued option that is given more than once.
 std::string given_twice(const std::string& message) {
   const size_t counts = message.find(": At Most 1 required but received ");
   if (counts == std::string::npos) return message;
-  return message.substr(0, counts) + ": is given more than once";
+  return message.substr(0, counts) + ": given more than once";
 }
 
-// CLI11 calls a positional argument by its name in the code; help and this by that of its type.
+// CLI11 names a positional argument as in the code; help and messages use its type name.
 std::string called_as_in_help(const CLI::App& app, std::string message) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name() + " ";
@@ -215,7 +215,7 @@ std::vector<OptionGroup> option_groups(const CLI::App& app) {
 void set_up_help(CLI::App& root) {
   root.fallthrough();
   root.formatter(std::make_shared<Help>());
-  root.set_help_flag("-h,--help", "this text")->group("Options of every command");
+  root.set_help_flag("-h,--help", "print this help")->group("Options of every command");
   root.failure_message([](const CLI::App* app, const CLI::Error& error) {
     app = deepest(app);
     std::string message = error.what();

@@ -1,4 +1,4 @@
-// residual import-marian: a model directory from a model that Marian trained.
+// residual import-marian: converts a Marian model to a model directory.
 
 #include <fmt/format.h>
 
@@ -18,19 +18,20 @@ struct Options {
   std::vector<fs::path> vocabularies, pieces;  // one for both sides, or one each
 };
 
-// A directory of Hugging Face's brings what an archive of Marian's needs to be told.
+// A Hugging Face directory contains the settings that an .npz of Marian needs as options.
 void check_usage(const Options& o) {
   require(fs::exists(o.import.weights), "{}: does not exist", o.import.weights.string());
   const bool has_many = interop::has_many_targets(o.import);
   if (has_many && !o.import.target_language.empty()) {
-    throw CLI::ValidationError("--target-language: the tags name the languages, if several");
+    throw CLI::ValidationError(
+        "--target-language: a model with several target languages takes them from its tags");
   }
   if (fs::is_directory(o.import.weights)) {
     const bool has_pieces = !o.pieces.empty();
     if (!o.vocabularies.empty() || has_pieces) {
-      throw CLI::ValidationError(fmt::format("{}: {} is a directory, which brings its own",
-                                             has_pieces ? "--sentencepiece" : "--vocabulary",
-                                             o.import.weights.string()));
+      throw CLI::ValidationError(
+          fmt::format("{}: not needed, because the directory {} contains its own",
+                      has_pieces ? "--sentencepiece" : "--vocabulary", o.import.weights.string()));
     }
     return;
   }
@@ -61,10 +62,10 @@ void run(Options o) {
 
 void add_import_marian(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "import-marian", "Make a model directory of a model that Marian trained",
-      {"# one of OPUS-MT's, as Hugging Face keeps it",
+      root, "import-marian", "Convert a Marian model to a model directory",
+      {"# an OPUS-MT model from Hugging Face",
        "residual import-marian opus-mt-en-de --output models/opus-en-de",
-       "# ... and as its archive holds it",
+       "# the same model from the OPUS-MT archive",
        "residual import-marian opus.spm32k-spm32k.transformer-align.model1.npz \\",
        "  --vocabulary opus.spm32k-spm32k.vocab.yml --sentencepiece source.spm target.spm \\",
        "  --source-language en --target-language de --output models/opus-en-de",
@@ -74,37 +75,40 @@ void add_import_marian(CLI::App& root) {
   const std::string files = "Input and output", text = "Text";
   command
       ->add_option("weights", import.weights,
-                   "the model: .npz, or a directory of Hugging Face's (config.json, "
+                   "the model: an .npz file, or a Hugging Face directory (config.json, "
                    "model.safetensors, vocab.json, source.spm, target.spm)")
       ->required()
       ->type_name("MODEL")
       ->group(files);
   options->output.add_to(*command, "DIR", files);
   command
-      ->add_option(
-          "--vocabulary", options->vocabularies,
-          "of an .npz: .yml, .json, .vocab or .spm; one for both sides, or source and target")
+      ->add_option("--vocabulary", options->vocabularies,
+                   "vocabulary of an .npz file (.yml, .json, .vocab or .spm): one for both sides, "
+                   "or source and target")
       ->expected(1, 2)
       ->type_name("FILE")
       ->group(text);
   command
       ->add_option("--sentencepiece", options->pieces,
-                   "SentencePiece models, if the vocabularies are none: one, or source and target")
+                   "SentencePiece models, if the vocabularies are not SentencePiece models: one "
+                   "for both sides, or source and target")
       ->expected(1, 2)
       ->type_name("FILE")
       ->group(text);
   command
       ->add_option("--source-language", import.source_language,
-                   "of the text, like en; unless the directory says it")
+                   "source language such as en (default: from the directory)")
       ->type_name("LANG")
       ->group(text);
-  command->add_option("--target-language", import.target_language, "of the translations; likewise")
+  command
+      ->add_option("--target-language", import.target_language,
+                   "target language such as de (default: from the directory)")
       ->type_name("LANG")
       ->group(text);
   command
       ->add_option("--tag", import.source_tags,
-                   "symbol to put before every source, like >>deu<<, for models of many languages; "
-                   "of several, or of all, each is a direction")
+                   "tag to put before every source, such as >>deu<<, for multilingual models; each "
+                   "of several tags, or of all, becomes a direction")
       ->type_name("SYMBOL")
       ->group(text);
   command
@@ -112,8 +116,9 @@ void add_import_marian(CLI::App& root) {
                  "normalise punctuation before segmentation")
       ->group(text);
   command
-      ->add_option("--max-positions", import.max_positions,
-                   "longest sentence, </s> counted; the directory's own or 1024 unless given")
+      ->add_option(
+          "--max-positions", import.max_positions,
+          "longest sentence in tokens, including </s> (default: from the directory, or 1024)")
       ->check(positive())
       ->type_name("N")
       ->group(text);

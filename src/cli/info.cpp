@@ -1,4 +1,4 @@
-// residual info: what a model, run, prepared corpus or checkpoint is.
+// residual info: describes a model, run, prepared corpus or checkpoint.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ std::string scalar(const ordered_json& value) {
   return value.dump();
 }
 
-// "key: value", with what is nested indented below its key.
+// Prints "key: value"; nested values are indented below their key.
 void print(const ordered_json& object, size_t indent) {
   for (const auto& [key, value] : object.items()) {
     if (value.is_object()) {
@@ -62,7 +62,7 @@ void run(const Options& o) {
 
 void add_info(CLI::App& root) {
   CLI::App* command =
-      add_command(root, "info", "Say what a model, run, prepared corpus or checkpoint is",
+      add_command(root, "info", "Describe a model, run, prepared corpus or checkpoint",
                   {"residual info models/en-de", "residual info runs/iwslt14 --json"});
   auto options = std::make_shared<Options>();
   command
@@ -71,7 +71,7 @@ void add_info(CLI::App& root) {
       ->required()
       ->type_name("PATH")
       ->group("Input and output");
-  command->add_flag("--json", options->json, "as JSON")->group("Input and output");
+  command->add_flag("--json", options->json, "print JSON")->group("Input and output");
   command->callback([options] { run(*options); });
 }
 

@@ -9,7 +9,7 @@
 namespace residual::cli {
 
 void add_language_option(CLI::App& command, std::string& language) {
-  command.add_option("-l,--lang", language, "language whose rules are followed")
+  command.add_option("-l,--lang", language, "language whose rules apply")
       ->capture_default_str()
       ->type_name("CODE")
       ->group("Rules");
@@ -17,7 +17,7 @@ void add_language_option(CLI::App& command, std::string& language) {
 
 void warn_of_unknown_language(const std::string& language, const std::string& instead) {
   if (text::Abbreviations::know(language)) return;
-  log::warn("language \"{}\" is not known, {} are used; known: {}", language, instead,
+  log::warn("unknown language \"{}\", using {}; known: {}", language, instead,
             fmt::join(text::Abbreviations::languages(), " "));
 }
 

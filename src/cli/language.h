@@ -5,10 +5,10 @@
 
 namespace residual::cli {
 
-// --lang: the language whose rules a text tool follows.
+// Adds --lang, the language whose rules a text tool applies.
 void add_language_option(CLI::App& command, std::string& language);
 
-// Warns of a language without abbreviations of its own; `instead` says what it gets.
+// Warns about a language without a list of abbreviations; `instead` names the rules used instead.
 void warn_of_unknown_language(const std::string& language, const std::string& instead);
 
 }  // namespace residual::cli

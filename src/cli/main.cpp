@@ -1,4 +1,5 @@
-// residual: the command. What needs LibTorch is run by residual-train, HTTP by residual-serve.
+// residual: the main program. It runs residual-train for commands that need LibTorch and
+// residual-serve for HTTP.
 
 #include <algorithm>
 #include <functional>
@@ -16,19 +17,19 @@ namespace residual::cli {
 namespace {
 
 constexpr const char* kGetTrain =
-    "Translating needs no LibTorch, but training does: install the package residual-train, or "
-    "libtorch-dev and build with -DRESIDUAL_TRAIN=ON";
+    "Training needs LibTorch: install the package residual-train, or install libtorch-dev and "
+    "build with -DRESIDUAL_TRAIN=ON";
 constexpr const char* kGetServe =
-    "Install the package residual-serve, or libcpp-httplib-dev and prometheus-cpp-dev and build "
-    "with -DRESIDUAL_SERVE=ON";
+    "Install the package residual-serve, or install libcpp-httplib-dev and prometheus-cpp-dev and "
+    "build with -DRESIDUAL_SERVE=ON";
 
 struct Entry {
   std::string_view name;
   std::function<void(CLI::App&)> add;
 };
 
-// All commands, in the order of the help. But if the first word is one of them, it alone: the
-// options of all take longer to describe than many a command runs.
+// Adds all commands, in the order of the help. If the first argument names a command, only that
+// command is added: defining the options of all commands takes longer than many a command runs.
 void add_commands(CLI::App& root, int argc, char** argv) {
   const auto run_train = [argv](const auto&) { run_beside("residual-train", kGetTrain, argv); };
   const auto run_serve = [argv](const auto&) { run_beside("residual-serve", kGetServe, argv); };

@@ -13,21 +13,22 @@
 
 namespace residual::cli {
 
-// Where a command puts the model it makes. What is there stays unless --force is given.
+// The output path of a command that writes a model. An existing file or directory is kept unless
+// --force is given.
 struct ModelOutput {
   fs::path path;
   bool force = false;
 
   void add_to(CLI::App& command, const char* type_name, const std::string& group) {
-    command.add_option("-o,--output", path, "what to make")
+    command.add_option("-o,--output", path, "output path of the model")
         ->required()
         ->type_name(type_name)
         ->group(group);
-    command.add_flag("--force", force, "replace an earlier result that is there, as a whole")
-        ->group(group);
+    command.add_flag("--force", force, "replace a previous result")->group(group);
   }
 
-  // Before long work. Devices and pipes are written to.
+  // Fails before long work if the output exists and may not be replaced. Devices and pipes are
+  // allowed.
   void check() const {
     const bool would_replace = fs::is_regular_file(path) || fs::is_directory(path);
     require(force || !would_replace,
@@ -36,7 +37,7 @@ struct ModelOutput {
   }
 };
 
-// What a model that was imported turned out to be.
+// Prints a summary of an imported model.
 inline void print_import(const fs::path& path, const model::Description& made) {
   std::vector<std::string> targets;
   for (const auto& d : made.directions) targets.push_back(d.target);

@@ -1,5 +1,5 @@
-// residual normalize: brings punctuation to one form, and two further steps that the Moses scripts
-// have for cleaning text.
+// residual normalize: normalises punctuation, removes non-printing characters and lower-cases, as
+// the Moses scripts do.
 
 #include <memory>
 
@@ -39,22 +39,22 @@ void run(const Options& o) {
 
 void add_normalize(CLI::App& root) {
   auto* command = add_command(
-      root, "normalize", "Bring punctuation to one form, as Moses does",
+      root, "normalize", "Normalise punctuation, as Moses does",
       {"echo '„Hallo“ – sagte er …' | residual normalize --lang de",
-       "# what the WMT recipes do before tokenising",
+       "# the steps of the WMT recipes before tokenisation",
        "echo '« Oui »' | residual normalize --lang fr --remove-non-printing", "# lower-case only",
        "echo 'ÀÉ' | residual normalize --no-punctuation --lowercase"});
   const auto o = std::make_shared<Options>();
   add_language_option(*command, o->language);
   command
       ->add_flag_callback(
-          "--no-punctuation", [o] { o->punctuation = false; }, "leave punctuation as it is")
+          "--no-punctuation", [o] { o->punctuation = false; }, "do not change punctuation")
       ->group("Rules");
   command
       ->add_flag("--remove-non-printing", o->remove_non_printing,
-                 "then put a space for each control, format, private or unassigned character")
+                 "replace each control, format, private-use or unassigned character by a space")
       ->group("Rules");
-  command->add_flag("--lowercase", o->lowercase, "then lower-case everything")->group("Rules");
+  command->add_flag("--lowercase", o->lowercase, "lower-case the text")->group("Rules");
   add_line_options(*command, o->files);
   command->callback([o] { run(*o); });
 }

@@ -1,4 +1,4 @@
-// residual prepare: from raw parallel text to ids that a model trains on.
+// residual prepare: turns raw parallel text into a binary corpus for training.
 
 #include "data/prepare.h"
 
@@ -29,7 +29,7 @@ struct Options {
   bool explain = false;
 };
 
-// The recipe file, then the options, then --set: each overrules what came before.
+// Reads the recipe file, then the options, then --set; each overrides the previous ones.
 data::Recipe resolve(const Options& options) {
   data::Recipe recipe;
   if (!options.recipe.empty()) {
@@ -38,7 +38,7 @@ data::Recipe resolve(const Options& options) {
     recipe.dev = recipe.test = {};
   }
   if (options.source_language.empty() != options.target_language.empty()) {
-    throw CLI::ValidationError("--source-lang and --target-lang belong together");
+    throw CLI::ValidationError("--source-lang and --target-lang must be given together");
   }
   if (!options.source_language.empty()) {
     recipe.pairs = {options.source_language + "-" + options.target_language};
@@ -62,7 +62,8 @@ void warn_of_languages(const data::Recipe& recipe) {
   }
 }
 
-// Of a model, a bundle or a run; nothing: of a prepared directory, which prepare() knows itself.
+// Reads the segmentation of a model, a bundle or a run. The result is empty for a prepared
+// directory, which prepare() reads itself.
 std::optional<data::Like> like_model(const fs::path& path) {
   if (path.empty()) return {};
   if (fs::exists(path / "prepared.toml")) return {};
@@ -78,8 +79,8 @@ std::optional<data::Like> like_model(const fs::path& path) {
   return like;
 }
 
-// A recipe's text that is not there, and whose directory is named after a source (data/iwslt14,
-// data/debian-en-de), is what that source gives.
+// If a recipe's text is missing and its directory is named after a source (data/iwslt14,
+// data/debian-en-de), the message names the command that downloads it.
 void require_text(const data::Recipe& recipe) {
   if (recipe.data.empty() || fs::exists(recipe.data)) return;
   const std::string name = fs::path(recipe.data).filename().string();
@@ -90,8 +91,10 @@ void require_text(const data::Recipe& recipe) {
     if (recipe.pairs != source.pairs) {
       for (const auto& pair : recipe.pairs) command += " --pair " + pair;
     }
-    fail("{}: does not exist; `{} --output {}` makes it, or --data says where the text is",
-         recipe.data, command, shell_word(recipe.data));
+    fail(
+        "{}: does not exist; download it with `{} --output {}`, or give the directory of the text "
+        "with --data",
+        recipe.data, command, shell_word(recipe.data));
   }
 }
 
@@ -110,56 +113,59 @@ void run(Options options) {
 
 void add_input_options(CLI::App& command, Options& options) {
   const std::string group = "Input";
-  command.add_option("recipe", options.recipe, "what to do, a TOML file; see --explain")
+  command.add_option("recipe", options.recipe, "recipe, a TOML file; see --explain")
       ->type_name("RECIPE")
       ->transform(installed_recipe)
       ->group(group);
-  command.add_option("--data", options.data, "directory of the text, instead of the recipe's")
+  command.add_option("--data", options.data, "directory of the text; overrides the recipe")
       ->type_name("DIR")
       ->group(group);
-  command.add_option("--source-lang", options.source_language, "instead of the recipe's pairs")
+  command
+      .add_option("--source-lang", options.source_language,
+                  "source language; overrides the recipe's pairs")
       ->type_name("LANG")
       ->group(group);
-  command.add_option("--target-lang", options.target_language, "instead of the recipe's pairs")
+  command
+      .add_option("--target-lang", options.target_language,
+                  "target language; overrides the recipe's pairs")
       ->type_name("LANG")
       ->group(group);
   const auto add_split = [&](const char* name, std::vector<std::string>& names, const char* what) {
     command.add_option(name, names, what)->type_name("NAME")->group(group);
   };
   add_split("--train", options.train,
-            "training text: NAME.<source> and NAME.<target>, or NAME.tsv with two columns; "
-            "several are read one after another");
-  add_split("--dev", options.dev, "text to validate on, named likewise");
-  add_split("--test", options.test, "text to test on, named likewise");
+            "training text: NAME.<source> and NAME.<target>, or NAME.tsv with two columns; several "
+            "names are concatenated");
+  add_split("--dev", options.dev, "validation text, named like --train");
+  add_split("--test", options.test, "test text, named like --train");
   add_replace_invalid(command, options.prepare.invalid, group);
   command
       .add_option("--like", options.like,
-                  "use the pieces and ids of this prepared directory, model or run, instead of "
-                  "learning others")
+                  "reuse the segmentation and vocabulary of this prepared directory, model or run")
       ->type_name("PATH")
       ->group(group);
 }
 
 void add_recipe_options(CLI::App& command, Options& options) {
   const std::string group = "Recipe";
-  command.add_option("--set", options.settings, "overrule a key of the recipe, several times")
+  command.add_option("--set", options.settings, "override a key of the recipe; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->group(group);
   command
       .add_flag("--explain", options.explain,
-                "print the recipe that would be followed, every key with its meaning, and stop")
+                "print the resulting recipe, every key with its meaning, and exit")
       ->group(group);
 }
 
 void add_output_options(CLI::App& command, Options& options) {
   const std::string group = "Output";
-  command.add_option("-o,--output", options.prepare.output, "directory to make")
+  command.add_option("-o,--output", options.prepare.output, "directory to create")
       ->type_name("DIR")
       ->group(group);
   command
       .add_flag("--force", options.prepare.force,
-                "replace the directory if it exists, with all that is in it")
+                "replace the directory if it is empty or holds a previous result")
       ->group(group);
   command
       .add_flag("--keep-text", options.prepare.keep_text,
@@ -171,13 +177,12 @@ void add_output_options(CLI::App& command, Options& options) {
 
 void add_prepare(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "prepare", "Clean, tokenise, segment and binarise parallel text, as a recipe says",
+      root, "prepare", "Clean, tokenise, segment and binarise parallel text according to a recipe",
       {"residual fetch debian --pair en-de --output data/debian-en-de",
        "residual prepare recipes/debian.toml --output prepared/debian-en-de",
-       "# one's own text.en and text.de, every 100th line for validation",
+       "# your own text.en and text.de, every 100th line for validation",
        "residual prepare --source-lang en --target-lang de --train text \\",
-       "  --set split.dev_every=100 -o prepared/own",
-       "# more text for a model that is there already",
+       "  --set split.dev_every=100 -o prepared/own", "# more text for an existing model",
        "residual prepare --source-lang en --target-lang de --train more --like runs/own -o "
        "prepared/more",
        "# every key of a recipe", "residual prepare --explain"});

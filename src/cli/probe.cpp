@@ -1,5 +1,5 @@
-// residual probe: why a deep model trains or fails, block by block; the paper's theorems and
-// figures.
+// residual probe: measures why a deep model trains or fails, block by block, and reproduces the
+// paper's theorems and figures.
 
 #include "cli/probe.h"
 
@@ -18,8 +18,8 @@ CLI::Option* add_output(CLI::App& command, ProbeCommand& o) {
   const std::string group = "Output";
   command
       .add_option("--format", o.formats,
-                  "what is written: html (one page with all charts), csv and svg (a file for each "
-                  "figure), json (everything)")
+                  "output formats: html (one page with all charts), csv and svg (one file per "
+                  "figure), json (all data)")
       ->delimiter(',')
       ->check(CLI::IsMember({"html", "csv", "json", "svg"}))
       ->type_name("LIST")
@@ -31,7 +31,7 @@ CLI::Option* add_output(CLI::App& command, ProbeCommand& o) {
 }
 
 void add_seed(CLI::App& command, int64_t& seed, const std::string& group) {
-  command.add_option("--seed", seed, "of everything that is random")
+  command.add_option("--seed", seed, "random seed")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
@@ -42,33 +42,35 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
   const std::string group = "Model";
   command
       .add_option("subjects", o.subjects,
-                  "models, runs, checkpoints or recipes (.toml); without any, a model of "
-                  "the size the paper trains on IWSLT, at initialisation")
+                  "models, runs, checkpoints or recipes (.toml); default: a model of the paper's "
+                  "IWSLT size at initialisation")
       ->type_name("MODEL")
       ->transform(installed_recipe)
       ->group(group);
   command
       .add_option("--scheme,--compare", o.schemes,
-                  "residual schemes to put side by side, as NAME or NAME:VARIANT")
+                  "residual schemes to compare, as NAME or NAME:VARIANT")
       ->delimiter(',')
       ->type_name("LIST")
       ->group(group);
-  command.add_option("--layers", o.layers, "layers of each stack, instead of what is configured")
+  command.add_option("--layers", o.layers, "layers of each stack; overrides the configuration")
       ->check(whole(1, 1000))
       ->type_name("L")
       ->group(group);
   command
       .add_option("--set", o.settings,
-                  "overrule a key of the recipe, such as model.width=128; several times")
+                  "override a key of the recipe, such as model.width=128; repeatable")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE")
       ->group(group);
-  command.add_flag("--at-initialisation", o.at_initialisation, "as it was before training")
+  command
+      .add_flag("--at-initialisation", o.at_initialisation,
+                "probe the model as it was before training")
       ->group(group);
   command
-      .add_option("--seed", o.seed,
-                  "of everything that is random (default: 1, but train.seed of a run or recipe for "
-                  "its first weights)")
+      .add_option(
+          "--seed", o.seed,
+          "random seed (default: 1, except that initial weights use train.seed of a run or recipe)")
       ->check(not_negative())
       ->type_name("N")
       ->group(group);
@@ -77,11 +79,11 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
 void add_text_options(CLI::App& command, probe::ModelOptions& o) {
   const std::string group = "Text";
   CLI::Option* const text =
-      command.add_option("--text", o.text, "raw sentences, segmented as the model does")
+      command.add_option("--text", o.text, "raw sentences, which the model segments")
           ->check(CLI::ExistingFile)
           ->type_name("FILE")
           ->group(group);
-  command.add_option("--translation", o.translation, "their translations, line by line")
+  command.add_option("--translation", o.translation, "translations of --text, line by line")
       ->needs(text)
       ->check(CLI::ExistingFile)
       ->type_name("FILE")
@@ -94,12 +96,12 @@ void add_text_options(CLI::App& command, probe::ModelOptions& o) {
       ->needs(text)
       ->type_name("LANG")
       ->group(group);
-  command.add_option("--data", o.data, "prepared corpus; its dev split is probed on")
+  command.add_option("--data", o.data, "prepared corpus; the probe uses its dev split")
       ->type_name("DIR")
       ->group(group);
   command
       .add_option("--tokens", o.tokens,
-                  "tokens to probe on, at most, on each side; but always one sentence at least")
+                  "maximum number of tokens on each side; at least one sentence is always used")
       ->check(whole(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N")
@@ -108,15 +110,15 @@ void add_text_options(CLI::App& command, probe::ModelOptions& o) {
 
 void add_theory(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Run& run) {
   CLI::App* command = add_command(
-      parent, "theory", "the paper's theorems: as printed, as they follow, as simulated",
+      parent, "theory", "compare the paper's theorems as printed, as derived and as simulated",
       {"residual probe theory -o theory", "residual probe theory --blocks 100 -o theory"});
   const std::string group = "Simulation";
-  command->add_option("--blocks", o->theory.blocks, "of the simulated stacks")
+  command->add_option("--blocks", o->theory.blocks, "blocks of the simulated stacks")
       ->check(whole(4, 1000))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command->add_option("--width", o->theory.width, "of the simulated streams")
+  command->add_option("--width", o->theory.width, "width of the simulated streams")
       ->check(whole(8, 4096))
       ->capture_default_str()
       ->type_name("D")
@@ -131,7 +133,7 @@ void add_theory(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const 
 
 void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Run& run) {
   CLI::App* command = add_command(
-      parent, "adam", "the condition number of Adam's update: theorem 3.2, figure 3",
+      parent, "adam", "compute the condition number of Adam's update: theorem 3.2, figure 3",
       {"residual probe adam", "residual probe adam --epsilon 1e-8 --parameters 4096 -o adam"});
   const std::string group = "Simulation";
   const auto add_number = [&](const char* name, auto& value, const CLI::Validator& range,
@@ -143,12 +145,12 @@ void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Ru
         ->group(group);
   };
   probe::AdamSetting& setting = o->adam.setting;
-  add_number("--parameters", setting.parameters, whole(1, 10'000'000), "how many");
-  add_number("--learning-rate", setting.learning_rate, between(0, 1), "alpha");
-  add_number("--beta1", setting.beta1, between(0, 0.9999999), "decay of the mean");
-  add_number("--beta2", setting.beta2, between(0, 0.9999999), "decay of the square");
-  add_number("--epsilon", setting.epsilon, between(1e-30, 1), "added to the root");
-  add_number("--steps", o->adam.steps, whole(1, 100'000), "how far the simulation goes");
+  add_number("--parameters", setting.parameters, whole(1, 10'000'000), "number of parameters");
+  add_number("--learning-rate", setting.learning_rate, between(0, 1), "learning rate alpha");
+  add_number("--beta1", setting.beta1, between(0, 0.9999999), "decay rate of the mean");
+  add_number("--beta2", setting.beta2, between(0, 0.9999999), "decay rate of the squared gradient");
+  add_number("--epsilon", setting.epsilon, between(1e-30, 1), "constant added to the square root");
+  add_number("--steps", o->adam.steps, whole(1, 100'000), "steps of the simulation");
   add_seed(*command, o->adam.seed, group);
   add_output(*command, *o);
   command->callback([o, run] {
@@ -164,7 +166,7 @@ void add_probe(CLI::App& root, Run run) {
       root, "probe", "Measure gradients, representations and attention, block by block",
       {"# figure 2 of the paper, at initialisation",
        "residual probe --compare post-ln,pre-ln,resi-dual --layers 18 -o report",
-       "# a trained model on text of your own",
+       "# a trained model on your own text",
        "residual probe runs/iwslt14 --text dev.de --translation dev.en -o report",
        "# before and after training", "residual probe runs/iwslt14 --at-initialisation -o before"});
   auto options = std::make_shared<ProbeCommand>();

@@ -20,7 +20,7 @@ struct ProbeCommand {
   std::vector<std::string> formats = {"html", "csv", "json", "svg"};
 };
 
-// The command's options; `run` is called for what needs LibTorch: all of it.
+// Adds `residual probe` and its options. The command calls `run`, which needs LibTorch.
 void add_probe(CLI::App& root, std::function<void(const ProbeCommand&)> run);
 
 }  // namespace residual::cli

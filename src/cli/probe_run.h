@@ -4,7 +4,7 @@
 
 namespace residual::cli {
 
-// What `residual probe` does, in the program that has LibTorch.
+// Runs `residual probe`, in the program that links LibTorch.
 void run_probe(const ProbeCommand& command);
 
 }  // namespace residual::cli

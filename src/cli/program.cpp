@@ -32,7 +32,7 @@ constexpr const char* kEndOfOptions = "--end-of-options";
 void add_global_options(CLI::App& root) {
   root.add_option_function<int>(
           "--threads", [](int threads) { set_thread_count(threads); },
-          "cores to use; all that the process may use unless given")
+          "number of threads (default: all cores available to the process)")
       ->check(whole(1, kMaxThreads))
       ->type_name("N")
       ->group("Options of every command");
@@ -42,17 +42,16 @@ void add_global_options(CLI::App& root) {
             Progress::set_quiet(true);
             log::set_level(log::Level::warning);
           },
-          "no progress, only warnings and errors")
+          "print only warnings and errors, no progress")
       ->group("Options of every command");
   root.add_flag_callback(
-          "-v,--verbose", [] { log::set_level(log::Level::debug); }, "say more")
+          "-v,--verbose", [] { log::set_level(log::Level::debug); }, "print debug messages")
       ->group("Options of every command");
   root.add_flag(kEndOfOptions)->group("");  // hidden
 }
 
-// A standard stream that is closed leaves its number to the next file that is opened, which then
-// would get what is meant for the stream. To use input or output stays an error; messages go
-// nowhere.
+// Opens /dev/null for every closed standard stream. Otherwise the next file opened would take the
+// stream's number and receive its data. Using input or output is still an error; messages are lost.
 void keep_standard_streams() {
   for (const auto& [stream, mode] :
        {std::pair{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_WRONLY}}) {
@@ -60,7 +59,7 @@ void keep_standard_streams() {
   }
 }
 
-// Whether it is an option of the command, or of one above it, that a value must follow.
+// Whether the word is an option, of the command or of one above it, that takes a value.
 bool takes_value(const CLI::App* app, const std::string& word) {
   if (!word.starts_with("-")) return false;
   for (; app; app = app->get_parent()) {
@@ -70,9 +69,9 @@ bool takes_value(const CLI::App* app, const std::string& word) {
   return false;
 }
 
-// The command line, last word first, as CLI11 takes it. For CLI11 "--" after an operand ends the
-// command, and after the values of an option not all options: so a flag stands for it, and no
-// operand behind it looks like an option.
+// Returns the command line in reverse order, as CLI11 expects it. CLI11 treats "--" differently:
+// after an operand it ends the command, and after an option's values it does not end all options. A
+// flag therefore replaces it, and operands after it are changed so that none looks like an option.
 std::vector<std::string> words_of(int argc, char** argv, const CLI::App& root) {
   std::vector<std::string> words;
   const CLI::App* app = &root;
@@ -117,7 +116,7 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
   } catch (const CLI::RuntimeError& error) {
     return error.get_exit_code();
   } catch (const CLI::CallForHelp& help) {
-    // CLI11 gives help before it looks at what it does not know.
+    // CLI11 prints help before it reports unknown arguments.
     const bool is_unknown = root.get_subcommands().empty() && !root.remaining().empty();
     if (is_unknown) {
       root.exit(CLI::ExtrasError("residual", root.remaining()), std::cout, std::cerr);
@@ -136,8 +135,8 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
     return report(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::system_error& error) {
     const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
-    return report(is_thread ? "the system refuses a thread; use fewer (--threads), or raise the "
-                              "limit on memory or processes (ulimit -a)"
+    return report(is_thread ? "cannot create a thread; use fewer (--threads), or raise the limit "
+                              "on memory or processes (ulimit -a)"
                             : error.what());
   } catch (const std::exception& error) {
     return report(error.what());
@@ -156,7 +155,7 @@ int run_program(int argc, char** argv,
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with its reason
   try {
     return run(argc, argv, add_commands);
-  } catch (...) {  // only what reporting an error threw: nothing is left to report it with
+  } catch (...) {  // reporting an error failed: there is no way left to report this one
     return kFailed;
   }
 }

@@ -5,8 +5,8 @@
 
 namespace residual::cli {
 
-// Reads the recipe of one command. The recipes of two lie side by side: one of the other command's
-// is called so, instead of by its first key that does not fit.
+// Reads the recipe of one command. `prepare` and `train` recipes share a directory; if the file is
+// a recipe for the other command, the message says so instead of naming the first unknown key.
 template <class Other, class Recipe>
 void read_recipe_file(const fs::path& file, Recipe& recipe, const char* command,
                       const char* other_command) {

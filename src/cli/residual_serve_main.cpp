@@ -1,5 +1,5 @@
-// residual-serve: the command that needs libraries of HTTP. `residual` runs it; its command line is
-// the same.
+// residual-serve: the program for `residual serve`, which needs HTTP libraries. `residual` runs it
+// with the same command line.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace residual::cli {
 namespace {
 
-// SIGINT and SIGTERM, blocked in this thread and those that it starts.
+// Blocks SIGINT and SIGTERM in this thread and the threads that it starts.
 sigset_t block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -27,7 +27,8 @@ sigset_t block_signals() {
   return signals;
 }
 
-// One stops the server, which still answers those who wait; a second one ends the process.
+// The first signal stops the server, which still answers accepted requests; the second ends the
+// process.
 void stop_on(const sigset_t& signals, serve::Server& server) {
   std::thread([&server, signals] {
     int signal = 0;
@@ -41,7 +42,7 @@ void stop_on(const sigset_t& signals, serve::Server& server) {
 
 void run_serve(const ServeCommand& command) {
   const sigset_t signals = block_signals();
-  static serve::Server server(command.server);  // for the thread, which nobody joins
+  static serve::Server server(command.server);  // static, because the signal thread is never joined
   stop_on(signals, server);
   const std::shared_ptr<decode::Translator> translator = load_translator(command.model);
   fmt::print("{}\n", server.address());

@@ -1,5 +1,5 @@
-// residual-train: the commands that need LibTorch. `residual` runs it; its command line is the
-// same.
+// residual-train: the program for the commands that need LibTorch. `residual` runs it with the same
+// command line.
 
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@
 namespace residual::cli {
 namespace {
 
-// Of a new run; and the missing GPU first, which no other setting mends.
+// Checks the settings of a new run. A missing GPU comes first, because no other setting fixes that.
 void check_settings(const run::TrainConfig& config) {
   if (config.train.device.starts_with("cuda")) train::device_of(config.train.device);
   run::check(config);
@@ -36,10 +36,10 @@ void check_settings(const run::TrainConfig& config) {
 void check_processes(const run::TrainConfig& config, int processes) {
   if (processes == 1) return;
   require(config.train.device == "cpu",
-          "train.device: several processes train on CPUs only, and this is {}",
+          "train.device: training with several processes needs cpu, but the device is {}",
           config.train.device);
   require(config.train.workers >= processes,
-          "train.workers: {} processes need as many workers at least, and the run has {}",
+          "train.workers: {} processes need at least as many workers, but the run has {}",
           processes, config.train.workers);
 }
 
@@ -59,7 +59,7 @@ void run_to_the_end(train::Trainer& trainer, const run::StopSignals& signals) {
   }
 }
 
-// In a process that does not lead: the recipe is that of the one that does.
+// In a process other than process 0: the recipe comes from process 0.
 void follow(const TrainCommand& command, const train::Peers& peers,
             const run::StopSignals& signals) {
   std::string text;
@@ -84,7 +84,8 @@ void lead(const TrainCommand& command, const train::Peers& peers, const run::Sto
   run_to_the_end(trainer, signals);
 }
 
-// What the others need not be kept waiting for.
+// Checks the command before the processes connect, so that an error does not keep the others
+// waiting.
 void check_before_meeting(const TrainCommand& command) {
   const run::TrainConfig config =
       command.resume ? open_run(command).config() : read_recipe(command);
@@ -93,7 +94,7 @@ void check_before_meeting(const TrainCommand& command) {
   const run::Corpora corpora(config);
 }
 
-// What must be the same in all processes for their numbers to fit together.
+// The versions and CPU features that must be equal in all processes for consistent numbers.
 std::string kind_of_process() {
   return fmt::format("residual {} {}, LibTorch {}, {}", version(), commit(), train::torch_version(),
                      cpu_features());
@@ -104,7 +105,7 @@ void run_train(const TrainCommand& command) {
     fmt::print("{}", train::replay(command.replay));
     return;
   }
-  std::signal(SIGPIPE, SIG_IGN);  // who reads the messages may leave before the run ends
+  std::signal(SIGPIPE, SIG_IGN);  // the reader of the messages may exit before the run ends
   train::Peers peers;
   if (command.distributed) {
     const run::Place place = run::place_from_environment();
@@ -119,7 +120,7 @@ void run_train(const TrainCommand& command) {
   }
 }
 
-// Beside this one, or else in PATH.
+// Finds `residual` beside this program, or in PATH.
 fs::path residual_program() {
   std::error_code ignored;
   const fs::path beside = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "residual";

@@ -12,7 +12,7 @@ void run_beside(const std::string& program, const std::string& remedy, char** ar
   const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
   ::execv((self.parent_path() / program).c_str(), argv);
   if (errno == ENOENT) ::execvp(program.c_str(), argv);
-  require(errno != ENOENT, "{} is not installed beside {} nor found in PATH. {}", program,
+  require(errno != ENOENT, "{} is neither installed beside {} nor found in PATH. {}", program,
           self.string(), remedy);
   fail_errno(program, "cannot run");
 }

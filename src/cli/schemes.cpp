@@ -1,4 +1,4 @@
-// residual schemes: the residual schemes, their equations, parameters and papers.
+// residual schemes: lists the residual schemes with their equations, parameters and papers.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct Options {
   bool json = false;
 };
 
-// Parameters of both stacks besides the blocks' own.
+// Counts the parameters of both stacks that do not belong to blocks.
 int64_t parameter_count(const std::string& name, const Options& options) {
   Listing listing(options.width);
   schemes::make(
@@ -83,20 +83,20 @@ void add_schemes(CLI::App& root) {
                   {"residual schemes", "residual schemes resi-dual --layers 12 --width 256",
                    "residual schemes --json"});
   const auto options = std::make_shared<Options>();
-  command->add_option("name", options->name, "only this one")
+  command->add_option("name", options->name, "show only this scheme")
       ->type_name("NAME")
-      ->group("What is shown");
+      ->group("Output");
   command->add_option("--layers", options->layers, "layers per stack, for the parameter count")
       ->capture_default_str()
       ->check(whole(1, 1000))
       ->type_name("L")
-      ->group("What is shown");
+      ->group("Output");
   command->add_option("--width", options->width, "model width, for the parameter count")
       ->capture_default_str()
       ->check(whole(1, 65536))
       ->type_name("D")
-      ->group("What is shown");
-  command->add_flag("--json", options->json, "as JSON")->group("What is shown");
+      ->group("Output");
+  command->add_flag("--json", options->json, "print JSON")->group("Output");
   command->callback([options] { print(*options); });
 }
 

@@ -1,4 +1,4 @@
-// residual score: BLEU, chrF and TER of translations against references.
+// residual score: computes BLEU, chrF and TER of translations against references.
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ using metrics::References;
 using metrics::ScoreReport;
 using metrics::Statistics;
 
-constexpr int64_t kTokenizedLines = 100;  // from here on a warning, as in sacreBLEU
+constexpr int64_t kTokenizedLines = 100;  // threshold of the warning, as in sacreBLEU
 
 struct Options {
   std::vector<std::string> references, hypotheses;
@@ -97,7 +97,7 @@ void check_usage(const Options& options) {
   const bool paired = options.paired_bootstrap || options.paired_randomisation;
   const size_t systems = options.hypotheses.size();
   if (paired && systems < 2)
-    wrong("a paired test needs two or more systems, the first the baseline");
+    wrong("a paired test needs two or more systems; the first is the baseline");
   if (options.confidence && systems > 1) {
     wrong("--confidence is for one system; compare several with --paired-bs or --paired-ar");
   }
@@ -107,14 +107,14 @@ void check_usage(const Options& options) {
   }
   const bool has_value = options.smoothing == "floor" || options.smoothing == "add-k";
   if (options.bleu.smoothing_value && !has_value) {
-    wrong("--smooth-value belongs to --smooth-method floor or add-k");
+    wrong("--smooth-value requires --smooth-method floor or add-k");
   }
   const int64_t order = options.chrf.word_order;
   if (uses(options, "chrf++") && !uses(options, "chrf") && order != 0 && order != 2) {
-    wrong("--chrf-word-order is chrf's: chrf++ is chrf with 2");
+    wrong("--chrf-word-order applies to chrf only; chrf++ always uses 2");
   }
   if (options.unk_never_matches && !uses(options, "multi-bleu")) {
-    wrong("--unk-never-matches belongs to --metric multi-bleu");
+    wrong("--unk-never-matches requires --metric multi-bleu");
   }
   check_typed([&] { make_metrics(options); });
 }
@@ -124,7 +124,7 @@ std::vector<System> read_systems(const Options& options) {
   for (const auto& path : options.hypotheses) {
     const bool known = std::any_of(systems.begin(), systems.end(),
                                    [&](const System& system) { return system.name == path; });
-    require(!known, "{}: given twice; each system must be another file", path);
+    require(!known, "{}: given twice; each system must be a different file", path);
     systems.push_back({path, metrics::read_lines(path, options.invalid)});
   }
   return systems;
@@ -136,7 +136,7 @@ References read_references(const Options& options, const std::vector<System>& sy
     references.push_back(metrics::read_lines(path, options.invalid));
     for (const System& system : systems) {
       require(system.lines.size() == references.back().size(),
-              "{} has {} lines, its reference {} has {}; they must be parallel, line by line",
+              "{} has {} lines, its reference {} has {}; both must have the same number of lines",
               system.name, system.lines.size(), path, references.back().size());
     }
   }
@@ -148,9 +148,8 @@ void warn_of_tokenized(const Options& options, const System& system) {
   const int64_t count = metrics::count_tokenized_ends(system.lines);
   if (count < kTokenizedLines) return;
   log::warn(
-      "{}: {} lines end with a full stop that stands alone, so the text seems to be tokenised; "
-      "BLEU "
-      "wants it detokenised (--force silences this)",
+      "{}: {} lines end with a separate full stop, so the text seems to be tokenised; BLEU expects "
+      "detokenised text (--force silences this warning)",
       system.name, count);
 }
 
@@ -245,7 +244,9 @@ void add_text_options(CLI::App& command, Options& options) {
       ->required()
       ->type_name("HYP")
       ->group(group);
-  command.add_option("-r,--ref", options.references, "reference; give it again for more of them")
+  command
+      .add_option("-r,--ref", options.references,
+                  "reference translations; repeat for several references")
       ->required()
       ->expected(1)
       ->take_all()
@@ -272,27 +273,27 @@ void add_bleu_options(CLI::App& command, Options& options) {
       ->group(group);
   command
       .add_option("--smooth-method", options.smoothing,
-                  "what stands for an order without matches: none, floor, add-k or exp")
+                  "smoothing of orders without matches: none, floor, add-k or exp")
       ->check(CLI::IsMember(metrics::smoothing_names()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
   command
       .add_option("--smooth-value", options.bleu.smoothing_value,
-                  "for floor (0.1 unless given) and add-k (1 unless given)")
+                  "value for floor (default: 0.1) or add-k (default: 1)")
       ->check(not_negative())
       ->type_name("X")
       ->group(group);
-  command.add_option("--max-order", options.bleu.max_order, "longest n-grams")
+  command.add_option("--max-order", options.bleu.max_order, "maximum n-gram order")
       ->check(whole(1, 100))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command
       .add_flag("--effective-order", options.bleu.effective_order,
-                "leave out orders without n-grams; always so with --sentence-level")
+                "leave out orders without n-grams; always on with --sentence-level")
       ->group(group);
-  command.add_flag("--force", options.force, "no warning about tokenised input")->group(group);
+  command.add_flag("--force", options.force, "do not warn about tokenised input")->group(group);
   command
       .add_flag("--unk-never-matches", options.unk_never_matches,
                 "multi-bleu: <unk> in a reference matches nothing, as in fairseq")
@@ -301,12 +302,14 @@ void add_bleu_options(CLI::App& command, Options& options) {
 
 void add_chrf_options(CLI::App& command, metrics::ChrfOptions& options) {
   const std::string group = "chrF";
-  command.add_option("--chrf-char-order", options.char_order, "longest character n-grams")
+  command.add_option("--chrf-char-order", options.char_order, "maximum order of character n-grams")
       ->check(whole(0, 100))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command.add_option("--chrf-word-order", options.word_order, "longest word n-grams; 2 is chrF++")
+  command
+      .add_option("--chrf-word-order", options.word_order,
+                  "maximum order of word n-grams; 2 is chrF++")
       ->check(whole(0, 100))
       ->capture_default_str()
       ->type_name("N")
@@ -316,7 +319,7 @@ void add_chrf_options(CLI::App& command, metrics::ChrfOptions& options) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command.add_flag("--chrf-whitespace", options.whitespace, "white space counts as characters")
+  command.add_flag("--chrf-whitespace", options.whitespace, "count white space as characters")
       ->group(group);
   command.add_flag("--chrf-lowercase", options.lowercase, "ignore case")->group(group);
   command
@@ -335,7 +338,7 @@ void add_ter_options(CLI::App& command, metrics::TerOptions& options) {
   command.add_flag("--ter-no-punct", options.no_punct, "drop punctuation")->group(group);
   command
       .add_flag("--ter-asian-support", options.asian_support,
-                "with the two above: also Chinese and Japanese characters")
+                "apply the two options above to Chinese and Japanese characters too")
       ->group(group);
 }
 
@@ -350,7 +353,7 @@ void add_test_options(CLI::App& command, Options& options) {
   };
   command.add_flag("--confidence", options.confidence, "95 % interval of one system's score")
       ->group(group);
-  add_count("--confidence-n", options.confidence_samples, "bootstrap samples for it")
+  add_count("--confidence-n", options.confidence_samples, "bootstrap samples of --confidence")
       ->needs("--confidence");
   CLI::Option* bootstrap =
       command
@@ -365,14 +368,14 @@ void add_test_options(CLI::App& command, Options& options) {
       ->group(group);
   add_count("--paired-ar-n", options.randomisation_trials, "trials")->needs("--paired-ar");
   options.seed_option =
-      command.add_option("--seed", options.seed, "of the random draws; also from SACREBLEU_SEED")
+      command.add_option("--seed", options.seed, "random seed; may also be set by SACREBLEU_SEED")
           ->check(not_negative())
           ->capture_default_str()
           ->type_name("N")
           ->group(group);
 }
 
-// As sacreBLEU reads it: "none" is another seed each time.
+// Reads the seed as sacreBLEU does: "none" means a different seed each time.
 uint64_t seed_of_environment() {
   const char* const given = std::getenv("SACREBLEU_SEED");
   if (given == nullptr || *given == 0) return metrics::kDefaultSeed;
@@ -389,28 +392,29 @@ uint64_t seed_of_environment() {
 
 void add_report_options(CLI::App& command, metrics::ReportOptions& options) {
   const std::string group = "Output";
-  command.add_flag("--json", options.json, "JSON; with --sentence-level one object per line")
+  command.add_flag("--json", options.json, "print JSON; with --sentence-level one object per line")
       ->group(group);
-  command.add_option("-w,--width", options.width, "digits after the point")
+  command.add_option("-w,--width", options.width, "digits after the decimal point")
       ->check(whole(0, 15))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command.add_flag("-b,--score-only", options.score_only, "only the figure")->group(group);
-  command.add_flag("--short", options.abbreviated, "abbreviated signatures")->group(group);
+  command.add_flag("-b,--score-only", options.score_only, "print only the score")->group(group);
+  command.add_flag("--short", options.abbreviated, "print abbreviated signatures")->group(group);
 }
 
 }  // namespace
 
 void add_score(CLI::App& root) {
-  CLI::App* command = add_command(
-      root, "score", "Score translations: BLEU, chrF, TER as sacreBLEU, with significance tests",
-      {"residual score --ref test.de output.de",
-       "residual score --ref test.de output.de --metric bleu chrf++ ter --width 2",
-       "# is b better than a?",
-       "residual score --ref test.de a.de b.de --paired-bs --metric bleu chrf",
-       "# tokenised BLEU, as older papers report it",
-       "residual score --ref test.tok.de output.tok.de --metric multi-bleu"});
+  CLI::App* command =
+      add_command(root, "score",
+                  "Score translations: BLEU, chrF and TER as in sacreBLEU, with significance tests",
+                  {"residual score --ref test.de output.de",
+                   "residual score --ref test.de output.de --metric bleu chrf++ ter --width 2",
+                   "# is b better than a?",
+                   "residual score --ref test.de a.de b.de --paired-bs --metric bleu chrf",
+                   "# tokenised BLEU, as older papers report it",
+                   "residual score --ref test.tok.de output.tok.de --metric multi-bleu"});
   const auto options = std::make_shared<Options>();
   add_text_options(*command, *options);
   add_bleu_options(*command, *options);

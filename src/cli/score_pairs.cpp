@@ -1,4 +1,4 @@
-// residual score-pairs: how likely a model finds given translations.
+// residual score-pairs: computes the log-probability of given translations under a model.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,9 +28,9 @@ struct Options {
   bool summary = false;
 };
 
-constexpr size_t kPairs = 4096;  // in memory at a time: several batches for every thread
+constexpr size_t kPairs = 4096;  // read together: several batches for every thread
 
-// The next lines of both files, fewer than kPairs at the end.
+// Reads the next kPairs lines of both files, fewer at the end.
 struct Pairs {
   std::vector<std::string> sources, targets;
 };
@@ -40,7 +40,7 @@ Pairs next_pairs(text::LineCursor& sources, text::LineCursor& targets, uint64_t 
   while (pairs.sources.size() < kPairs) {
     auto source = sources.next(), target = targets.next();
     require(source.has_value() == target.has_value(),
-            "{} has {} lines, {} has more; they must be parallel, line by line",
+            "{} has {} lines, {} has more; both must have the same number of lines",
             source ? targets.name() : sources.name(), before + pairs.sources.size(),
             source ? sources.name() : targets.name());
     if (!source) break;
@@ -70,7 +70,7 @@ std::string format(const ScoredLine& line, uint64_t number, const Options& o) {
   return decode::dump(object) + '\n';
 }
 
-// Of all pairs together.
+// Totals over all pairs.
 struct Total {
   uint64_t pairs = 0, tokens = 0;
   double sum = 0;
@@ -81,7 +81,7 @@ struct Total {
     sum += line.sum;
   }
   std::string format(bool json) const {
-    require(pairs > 0, "there are no pairs to be scored");
+    require(pairs > 0, "there are no pairs to score");
     const double per_token = sum / static_cast<double>(tokens);
     const double perplexity = std::exp(-per_token);
     if (!json) {
@@ -125,7 +125,7 @@ void run(const Options& o) {
 
 void add_score_pairs(CLI::App& root) {
   CLI::App* command =
-      add_command(root, "score-pairs", "Give the log-probability of translations under a model",
+      add_command(root, "score-pairs", "Compute the log-probability of translations under a model",
                   {"residual score-pairs --model models/de-en test.de test.en",
                    "# the perplexity of a test set",
                    "residual score-pairs --model models/de-en test.de test.en --summary",
@@ -140,21 +140,22 @@ void add_score_pairs(CLI::App& root) {
       ->required()
       ->type_name("SOURCE")
       ->group(group);
-  command->add_option("target", options->target, "a translation of each")
+  command->add_option("target", options->target, "translations of the source lines")
       ->required()
       ->type_name("TARGET")
       ->group(group);
-  command->add_option("-o,--output", options->output, "where the figures go")
+  command->add_option("-o,--output", options->output, "output file; - is standard output")
       ->capture_default_str()
       ->type_name("FILE")
       ->group(group);
   CLI::Option* const per_token =
-      command->add_flag("--per-token", options->per_token, "also of each piece, </s> last")
+      command
+          ->add_flag("--per-token", options->per_token,
+                     "also print the log-probability of each piece, </s> last")
           ->group(group);
-  command->add_flag("--json", options->json, "a JSON object per line")->group(group);
+  command->add_flag("--json", options->json, "print a JSON object per line")->group(group);
   command
-      ->add_flag("--summary", options->summary,
-                 "one line for all pairs together, with the perplexity")
+      ->add_flag("--summary", options->summary, "print one line for all pairs, with the perplexity")
       ->excludes(per_token)
       ->group(group);
   add_replace_invalid(*command, options->invalid, group);

@@ -1,4 +1,4 @@
-// residual sentencepiece: sub-words of raw text by the SentencePiece library.
+// residual sentencepiece: segments raw text with the SentencePiece library.
 
 #include <memory>
 
@@ -22,49 +22,51 @@ void add_training_options(CLI::App& command, text::SentencePieceTraining& traini
       ->check(CLI::IsMember({"unigram", "bpe"}))
       ->type_name("TYPE")
       ->group(group);
-  command.add_option("--vocab-size", training.vocab_size, "pieces, with <unk>, <s> and </s>")
+  command
+      .add_option("--vocab-size", training.vocab_size,
+                  "number of pieces, including <unk>, <s> and </s>")
       ->capture_default_str()
       ->check(whole(4, 10'000'000))
       ->type_name("N")
       ->group(group);
   command
-      .add_option("--character-coverage", training.character_coverage,
-                  "share of the text's characters that pieces are made of; the rest is <unk>")
+      .add_option(
+          "--character-coverage", training.character_coverage,
+          "share of the text's characters that the pieces cover; other characters are <unk>")
       ->capture_default_str()
       ->check(between(0.98, 1))
       ->type_name("SHARE")
       ->group(group);
   command
-      .add_option("--normalization", training.normalization, "what is done to characters before")
+      .add_option("--normalization", training.normalization,
+                  "normalisation of characters before segmentation")
       ->capture_default_str()
       ->check(CLI::IsMember({"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"}))
       ->type_name("RULE")
       ->group(group);
   command
       .add_flag("--byte-fallback", training.byte_fallback,
-                "spell characters without a piece as bytes")
+                "encode characters without a piece as bytes")
       ->group(group);
   command
       .add_option("--user-symbols", training.user_symbols,
-                  "a piece that is never split nor merged, as <2de>; given again: more")
+                  "piece that is never split or merged, such as <2de>; repeatable")
       ->allow_extra_args(false)
       ->type_name("SYMBOL")
       ->group(group);
   command
       .add_option("--input-sentences", training.input_sentences,
-                  "learn from a random sample of N lines; 0: from all")
+                  "learn from a random sample of N lines; 0: all lines")
       ->capture_default_str()
       ->check(whole(0, 1000000000))
       ->type_name("N")
       ->group(group);
-  command
-      .add_option("--max-sentence-bytes", training.max_sentence_bytes,
-                  "do not learn from longer lines")
+  command.add_option("--max-sentence-bytes", training.max_sentence_bytes, "skip longer lines")
       ->capture_default_str()
       ->check(whole(1, 1 << 30))
       ->type_name("N")
       ->group(group);
-  command.add_option("--seed", training.seed, "of the sample")
+  command.add_option("--seed", training.seed, "random seed of the sample")
       ->capture_default_str()
       ->check(whole(0, UINT32_MAX - 1))
       ->type_name("N")
@@ -83,14 +85,14 @@ void add_train(CLI::App& parent) {
       ->type_name("FILE")
       ->default_str("-")
       ->group("Input and output");
-  command->add_option("-o,--output", o->output, "the model; - is standard output")
+  command->add_option("-o,--output", o->output, "model file to write; - is standard output")
       ->required()
       ->type_name("FILE")
       ->group("Input and output");
   add_replace_invalid(*command, o->invalid, "Input and output");
   add_training_options(*command, o->training);
   command->callback([o] {
-    text::LineWriter output(o->output);  // a wrong name is told before the work
+    text::LineWriter output(o->output);  // fails early if the name is wrong
     output.write(text::train_sentence_piece(o->inputs, o->invalid, o->training));
     output.commit();
   });
@@ -107,7 +109,7 @@ void add_conversion(CLI::App& parent, const std::string& name, const std::string
   auto* command = add_command(parent, name, summary, {example});
   auto o = std::make_shared<Options>();
   add_line_options(*command, o->files);
-  command->add_option("-m,--model", o->model, "as `residual sentencepiece train` writes it")
+  command->add_option("-m,--model", o->model, "model file of `residual sentencepiece train`")
       ->required()
       ->type_name("FILE")
       ->group("Segmentation");
@@ -124,7 +126,7 @@ void add_conversion(CLI::App& parent, const std::string& name, const std::string
 
 void add_sentencepiece(CLI::App& root) {
   auto* parent =
-      add_group(root, "sentencepiece", "Sub-words of raw text by the SentencePiece library");
+      add_group(root, "sentencepiece", "Sub-words of raw text, by the SentencePiece library");
   add_train(*parent);
   add_conversion(*parent, "encode", "cut lines into pieces",
                  "residual sentencepiece encode --model en.model < test.en > test.sp.en",

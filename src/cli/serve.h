@@ -13,7 +13,7 @@ struct ServeCommand {
   serve::ServerOptions server;
 };
 
-// The command's options; `run` is called for what needs the libraries of HTTP.
+// Adds `residual serve` and its options. The command calls `run`, which needs the HTTP libraries.
 void add_serve(CLI::App& root, std::function<void(const ServeCommand&)> run);
 
 }  // namespace residual::cli

@@ -1,5 +1,5 @@
-// residual --share DIR: manual pages and completions, made from the commands themselves. The build
-// runs it; `cmake --install` puts the result below share/.
+// residual --share DIR: writes manual pages and completions, generated from the command
+// definitions. The build runs it; `cmake --install` puts the result below share/.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace residual::cli {
 namespace {
 
-// Text for roff: hyphens are those of a keyboard, no backslash or first character commands.
+// Escapes text for roff: hyphens stay ASCII; no backslash or first character acts as a command.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -45,7 +45,7 @@ std::string option_rows(const CLI::App& app) {
   return out;
 }
 
-// The examples of a command, as they stand in its help.
+// Formats the examples of a command, as in its help.
 std::string examples(const CLI::App& app, const std::string& title) {
   std::istringstream lines(app.get_footer());
   std::string heading, out;
@@ -54,7 +54,7 @@ std::string examples(const CLI::App& app, const std::string& title) {
   return fmt::format("{}\n.nf\n{}.fi\n", title, out);
 }
 
-// A group's commands are sections of its page; the program's have pages of their own.
+// Commands of a group are sections of its page; top-level commands have separate pages.
 std::string commands(const CLI::App& app) {
   std::string out;
   for (const CLI::App* command : commands_of(app)) {

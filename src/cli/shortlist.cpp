@@ -1,4 +1,4 @@
-// residual shortlist: which target symbols are likely translations of each source symbol.
+// residual shortlist: learns the likely target symbols of each source symbol.
 
 #include <fmt/format.h>
 
@@ -30,7 +30,7 @@ struct Found {
   std::string source_vocabulary, target_vocabulary;  // files
 };
 
-// The training corpora of the languages that are wanted.
+// Opens the training corpora of the requested languages.
 Found find_corpora(const Options& o) {
   const data::Manifest manifest = data::load_manifest(o.data);
   Found found;
@@ -43,7 +43,7 @@ Found find_corpora(const Options& o) {
     const std::string target = data::vocabulary_of(manifest, corpus.target).file;
     require(found.corpora.empty() ||
                 (source == found.source_vocabulary && target == found.target_vocabulary),
-            "{}: directions have vocabularies of their own; choose by --from and --to",
+            "{}: the directions have different vocabularies; choose one with --from and --to",
             o.data.string());
     found.source_vocabulary = source;
     found.target_vocabulary = target;
@@ -57,7 +57,7 @@ Found find_corpora(const Options& o) {
 }
 
 void run(const Options& o) {
-  text::LineWriter output(o.output);  // a wrong name is told before the work
+  text::LineWriter output(o.output);  // fails early if the name is wrong
   const Found found = find_corpora(o);
   const auto source = text::Vocabulary::load(o.data / found.source_vocabulary);
   const auto target = text::Vocabulary::load(o.data / found.target_vocabulary);
@@ -88,7 +88,7 @@ void run(const Options& o) {
 
 void add_shortlist(CLI::App& root) {
   auto* command =
-      add_command(root, "shortlist", "Learn which symbols translate which, for faster translation",
+      add_command(root, "shortlist", "Learn a lexical shortlist for faster translation",
                   {"residual shortlist data/iwslt14-de-en -o iwslt14.lex",
                    "residual translate --model runs/resi-dual --shortlist iwslt14.lex < test.de"});
   auto o = std::make_shared<Options>();
@@ -97,14 +97,14 @@ void add_shortlist(CLI::App& root) {
       ->required()
       ->type_name("DIR")
       ->group(files);
-  command->add_option("-o,--output", o->output, "where it goes; - is standard output")
+  command->add_option("-o,--output", o->output, "shortlist to write; - is standard output")
       ->capture_default_str()
       ->type_name("FILE")
       ->group(files);
-  command->add_option("--from", o->source, "source language, if only one is wanted")
+  command->add_option("--from", o->source, "use only corpora with this source language")
       ->type_name("LANG")
       ->group(files);
-  command->add_option("--to", o->target, "target language, likewise")
+  command->add_option("--to", o->target, "use only corpora with this target language")
       ->type_name("LANG")
       ->group(files);
   const auto add = [&](const char* flag, int64_t& value, const char* what) {
@@ -113,15 +113,15 @@ void add_shortlist(CLI::App& root) {
         ->type_name("N")
         ->group(lexicon);
   };
-  add("--pairs", o->lexicon.pairs, "look at so many, evenly taken from all; 0: at all")
+  add("--pairs", o->lexicon.pairs, "number of pairs to learn from, evenly spaced; 0: all pairs")
       ->check(not_negative());
-  add("--longest", o->lexicon.longest, "leave out pairs with more symbols on a side")
+  add("--longest", o->lexicon.longest, "skip pairs with more than N symbols on a side")
       ->check(positive());
-  add("--iterations", o->lexicon.iterations, "of expectation maximisation")->check(whole(1, 100));
-  add("--best", o->lexicon.best, "keep so many translations of a symbol, at most")
+  add("--iterations", o->lexicon.iterations, "iterations of expectation maximisation")
+      ->check(whole(1, 100));
+  add("--best", o->lexicon.best, "maximum number of translations to keep for a symbol")
       ->check(positive());
-  command
-      ->add_option("--least", o->lexicon.least, "keep translations that are at least so probable")
+  command->add_option("--least", o->lexicon.least, "minimum probability of a translation to keep")
       ->check(between(0, 1))
       ->capture_default_str()
       ->type_name("P")

@@ -1,4 +1,4 @@
-// residual study: the runs of an experiment plan, their scores and a report.
+// residual study: trains the runs of an experiment plan, scores them and writes a report.
 
 #include <fmt/format.h>
 
@@ -63,30 +63,31 @@ void run(Options o) {
 }  // namespace
 
 void add_study(CLI::App& root) {
-  CLI::App* command =
-      add_command(root, "study", "Train and compare what an experiment plan asks for, and report",
-                  {"residual study recipes/studies/small-warmup.toml",
-                   "# what it would run, and what is left of it",
-                   "residual study recipes/studies/iwslt14.toml --dry-run"});
+  CLI::App* command = add_command(
+      root, "study", "Train and compare the runs of an experiment plan, and write a report",
+      {"residual study recipes/studies/small-warmup.toml",
+       "# list the runs and which of them are left",
+       "residual study recipes/studies/iwslt14.toml --dry-run"});
   auto options = std::make_shared<Options>();
-  command->add_option("plan", options->plan, "the experiments, a TOML file; see --explain")
+  command->add_option("plan", options->plan, "experiment plan, a TOML file; see --explain")
       ->transform(installed_recipe)
       ->type_name("PLAN");
   command
       ->add_option("-o,--output", options->output,
-                   "directory of runs, results and report (default: studies/ and the plan's name)")
+                   "directory for runs, results and report (default: studies/ and the plan's name)")
       ->type_name("DIR");
   command
       ->add_option("--set", options->settings,
-                   "overrule a key of the plan, several times; `set` is added to the plan's")
+                   "override a key of the plan; repeatable; `set` extends the plan's list")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
-  command->add_option("-j,--jobs", options->jobs, "runs side by side, instead of the plan's")
+  command->add_option("-j,--jobs", options->jobs, "number of runs in parallel; overrides the plan")
       ->check(whole(1, 1024))
       ->type_name("N");
   command->add_flag("-n,--dry-run", options->dry_run,
                     "print every run, whether it is done, and the command that trains it");
-  command->add_flag("--report", options->report, "report what there is by now; run nothing");
+  command->add_flag("--report", options->report,
+                    "write the report of the finished runs; run nothing");
   command->add_flag("--explain", options->explain, "print every key of a plan with its meaning");
   command->callback([options] { run(*options); });
 }

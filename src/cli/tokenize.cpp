@@ -25,7 +25,7 @@ void run(const Options& o) {
 void add_tokenize(CLI::App& root) {
   auto* command = add_command(
       root, "tokenize", "Split words from punctuation, as Moses does",
-      {"echo \"Don't panic, Dr. Dent.\" | residual tokenize --lang en", "# what the WMT recipes do",
+      {"echo \"Don't panic, Dr. Dent.\" | residual tokenize --lang en", "# as in the WMT recipes",
        "echo 'a well-known fact' | residual tokenize --lang en --aggressive"});
   const auto o = std::make_shared<Options>();
   add_language_option(*command, o->tokenizer.language);
@@ -36,7 +36,7 @@ void add_tokenize(CLI::App& root) {
   command
       ->add_flag_callback(
           "--no-escape", [o] { o->tokenizer.escape = false; },
-          "leave & | < > ' \" [ ] as they are, instead of writing entities such as &amp;")
+          "keep & | < > ' \" [ ] instead of writing entities such as &amp;")
       ->group("Rules");
   add_line_options(*command, o->files);
   command->callback([o] { run(*o); });

@@ -1,4 +1,4 @@
-// residual train: from a prepared corpus and a recipe to a model.
+// residual train: trains a model on a prepared corpus according to a recipe.
 
 #include "cli/train.h"
 
@@ -26,7 +26,7 @@
 namespace residual::cli {
 namespace {
 
-// Of a run that is resumed: whether it has a checkpoint to go on from, and of these corpora.
+// Checks that a run to resume has a checkpoint to continue from, made with these corpora.
 bool goes_on(const fs::path& run, const run::TrainConfig& config, const run::Corpora& corpora) {
   const auto checkpoint = run::CheckpointStore(run / run::kCheckpoints, config.model).newest();
   if (!checkpoint) return false;
@@ -36,7 +36,7 @@ bool goes_on(const fs::path& run, const run::TrainConfig& config, const run::Cor
   return true;
 }
 
-// What the run would be, found out without starting it.
+// Describes the run without starting it.
 void print_check(const TrainCommand& command) {
   const run::TrainConfig given = command.resume ? open_run(command).config() : read_recipe(command);
   require_corpus(command, given);
@@ -57,9 +57,8 @@ void print_check(const TrainCommand& command) {
   fmt::print("epoch:   {} batch{}, {} update{}\n", count(batches), batches == 1 ? "" : "es",
              count(updates), updates == 1 ? "" : "s");
   fmt::print("memory:  {}\n", describe(run::estimate_memory(config, processes)));
-  if (config.train.device != "cpu") {  // which only LibTorch could ask for
-    fmt::print("device:  {}, not checked: training itself finds out whether it is there\n",
-               config.train.device);
+  if (config.train.device != "cpu") {  // only LibTorch can check it
+    fmt::print("device:  {}, not checked until training starts\n", config.train.device);
   }
   const std::string doubt = run::doubt_about(config);
   if (!has_begun && !doubt.empty()) log::warn("{}", doubt);
@@ -70,7 +69,7 @@ void check_usage(const TrainCommand& command) {
   const fs::path& recipe = command.recipe;
   if (!recipe.empty() && fs::exists(recipe / run::kRunConfig)) {
     throw CLI::ValidationError(
-        fmt::format("{} is a run, not a recipe; go on with it by residual train --resume -o {}",
+        fmt::format("{} is a run, not a recipe; continue it with residual train --resume -o {}",
                     recipe.string(), shell_word(recipe.string())));
   }
   if (!recipe.empty() || !command.replay.empty()) return;
@@ -88,14 +87,14 @@ void run(const TrainCommand& command, const std::function<void(const TrainComman
 
 void add_recipe_options(CLI::App& command, TrainCommand& options) {
   const std::string group = "Recipe";
-  command.add_option("recipe", options.recipe, "what to train and how, a TOML file; see --explain")
+  command.add_option("recipe", options.recipe, "recipe, a TOML file; see --explain")
       ->type_name("RECIPE")
       ->transform(installed_recipe)
       ->group(group);
-  command.add_option("--data", options.data, "prepared directory, instead of the recipe's")
+  command.add_option("--data", options.data, "prepared directory; overrides the recipe")
       ->type_name("DIR")
       ->group(group);
-  command.add_option("--set", options.settings, "overrule a key of the recipe, several times")
+  command.add_option("--set", options.settings, "override a key of the recipe; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->group(group);
@@ -112,17 +111,17 @@ void add_recipe_options(CLI::App& command, TrainCommand& options) {
         ->group(group);
   };
   add_setting("--start-from", "train.start_from", "MODEL",
-              "model or run whose parameters are the first values: train.start_from");
+              "initialise the parameters from this model or run: train.start_from");
   add_setting("--device", "train.device", "DEVICE", "cpu, cuda or cuda:N: train.device");
   add_setting("--precision", "train.precision", "NAME", "fp32, bf16 or fp16: train.precision");
   add_setting("--ops", "train.ops", "NAME", "fused or reference: train.ops");
   command
       .add_flag("--explain", options.explain,
-                "print the recipe that would be followed, every key with its meaning, and stop")
+                "print the resulting recipe, every key with its meaning, and exit")
       ->group(group);
   command
       .add_flag("--check", options.check,
-                "look at recipe and corpus, print the sizes of model, epoch and memory, and stop")
+                "check the recipe and corpus, print the sizes of model, epoch and memory, and exit")
       ->group(group);
 }
 
@@ -148,19 +147,20 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
           .add_flag("--resume", options.resume,
                     "continue the run from its newest checkpoint; needs no recipe")
           ->group(group);
-  command.add_flag("--force", options.force, "start over a run that is there")
+  command.add_flag("--force", options.force, "replace an existing run and start over")
       ->excludes(resume)
       ->group(group);
   command
-      .add_flag("--distributed", options.distributed,
-                "one of several processes, each on its machine, that train one model; torchrun, "
-                "mpirun, srun, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say which")
+      .add_flag(
+          "--distributed", options.distributed,
+          "join several processes, on one or more machines, that train one model; the rank comes "
+          "from torchrun, mpirun, srun, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT")
       ->group(group);
   command
       .add_option_function<std::string>(
           "--probe",
           [&options](const std::string& value) { options.probe_every = parse_every(value); },
-          "every=N: after every N-th update note each block's gradient and change in "
+          "every=N: after every N-th update record each block's gradient and change in "
           "metrics.jsonl, and warn when gradients vanish or representations collapse")
       ->type_name("every=N")
       ->group(group);
@@ -168,8 +168,8 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
   CLI::Option* const replay =
       command
           .add_option("--replay", options.replay,
-                      "repeat the update that a run stopped at, from the directory it left, and "
-                      "print every block's numbers; stands alone")
+                      "repeat the update at which a run stopped, from the directory that it wrote, "
+                      "and print every block's numbers; no other option is allowed")
           ->type_name("DIR")
           ->group(group);
   for (CLI::Option* const other : others) replay->excludes(other);
@@ -206,16 +206,16 @@ void require_corpus(const TrainCommand& command, const run::TrainConfig& config)
   const fs::path prepared = config.data.prepared;
   const bool is_relative = !prepared.empty() && prepared.is_relative();
   require(!command.resume || !is_relative || fs::exists(prepared),
-          "{}: there is no such directory here; the run was started elsewhere, and names its "
-          "corpus by a relative path: say where it is with --data DIR",
+          "{}: no such directory; the run names its corpus by a relative path and was started in "
+          "another directory; give the corpus with --data DIR",
           prepared.string());
 }
 
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> train) {
   CLI::App* command =
-      add_command(root, "train", "Train a model as a recipe says, on a prepared corpus",
+      add_command(root, "train", "Train a model on a prepared corpus according to a recipe",
                   {"residual train recipes/iwslt14-resi-dual.toml --output runs/iwslt14",
-                   "# stopped, killed, or the machine went down",
+                   "# continue after a stop, a kill or a crash of the machine",
                    "residual train --resume --output runs/iwslt14", "# another depth",
                    "residual train recipes/iwslt14-resi-dual.toml \\",
                    "  --set model.encoder_layers=12 --set model.decoder_layers=12 -o runs/deep",

@@ -23,21 +23,22 @@ struct TrainCommand {
   bool check = false;
 };
 
-// --output, or what stands for it.
+// Returns --output, or its default.
 fs::path output_of(const TrainCommand& command);
 
-// The recipe file, or that of the run to resume, then --data, then --set: each overrules what came
-// before.
+// Reads the recipe file, or that of the run to resume, then --data, then --set; each overrides the
+// previous ones.
 run::TrainConfig read_recipe(const TrainCommand& command);
 
-// The run of --resume, which takes its own recipe if none is given, and --set on top of it.
+// Opens the run of --resume with its own recipe if none is given, and applies --set.
 run::RunDirectory open_run(const TrainCommand& command);
 
-// Of a run that is resumed: says how to give the corpus if its path was relative to a directory
-// that this is not.
+// Fails if the corpus of a resumed run is missing. If its path is relative to another directory,
+// the message explains how to give the corpus.
 void require_corpus(const TrainCommand& command, const run::TrainConfig& config);
 
-// The command's options; `run` is called for what needs LibTorch. --explain and --check do not.
+// Adds `residual train` and its options. The command calls `run` for work that needs LibTorch;
+// --explain and --check do not need it.
 void add_train(CLI::App& root, std::function<void(const TrainCommand&)> run);
 
 }  // namespace residual::cli

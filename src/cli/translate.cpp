@@ -1,4 +1,4 @@
-// residual translate: one sentence per line in, its translation out.
+// residual translate: translates text, one sentence per line.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -26,18 +26,17 @@ struct Options {
   text::TransformLines files;
   std::string prefix;
   fs::path prefixes, phrases;
-  bool n_best = false;  // was asked for: lists with scores
+  bool n_best = false;  // print n-best lists with scores
   bool json = false;
 };
 
-// The lines of the input with their prefixes. next() is called in one thread, delivered() in
-// another.
+// Reads the input lines with their prefixes. One thread calls next(), another delivered().
 class Input {
  public:
   explicit Input(const Options& o) : lines_(o.files.input, o.files.invalid), prefix_(o.prefix) {
     if (!o.prefixes.empty()) prefixes_.emplace(o.prefixes, o.files.invalid);
     if (!o.phrases.empty()) phrases_.emplace(o.phrases, o.files.invalid);
-    // A bar amid the translations would spoil both.
+    // No progress bar on the terminal that shows the translations.
     const bool apart = o.files.output != "-" || ::isatty(STDOUT_FILENO) == 0;
     if (lines_.size() > 0 && apart) progress_.emplace("translate", lines_.size(), "bytes");
   }
@@ -56,7 +55,7 @@ class Input {
     on_the_way_.push_back(given.text.size() + 1);
     return given;
   }
-  // A prefix or phrase that is waited for then is none: nobody hears of that error any more.
+  // Waiting reads of prefixes or phrases return nothing; their errors are not reported.
   void interrupt() {
     lines_.interrupt();
     for (auto* file : {&prefixes_, &phrases_}) {
@@ -74,14 +73,15 @@ class Input {
   }
 
  private:
-  // A file's line that belongs to the one just read.
+  // Reads the line of `file` that belongs to the last input line.
   std::string beside(text::LineCursor& file) const {
     auto line = file.next();
-    require(line.has_value(), "{}: has {} lines, {} has more; each needs one", file.name(),
+    require(line.has_value(),
+            "{}: has {} lines, {} has more; both must have the same number of lines", file.name(),
             count_ - 1, lines_.name());
     return std::move(*line);
   }
-  // They stand between tabs.
+  // Splits a line of phrases at tabs.
   static std::vector<std::string> split_phrases(std::string_view line) {
     std::vector<std::string> phrases;
     while (!line.empty()) {
@@ -102,8 +102,8 @@ class Input {
   std::optional<Progress> progress_;
 };
 
-// For each piece the source piece it attends to most, as "source-target" counted from 0; a piece
-// that attends to </s> more than to any is left out.
+// Formats "source-target" for each piece and the source piece that it attends to most, counted from
+// 0. Pieces that attend most to </s> are left out.
 std::string alignment(const Output& output) {
   std::string text;
   for (size_t i = 0; i < output.attention.size(); ++i) {
@@ -121,7 +121,7 @@ std::string format_json(const Translation& translation, uint64_t line, const Opt
   return decode::dump(object) + '\n';
 }
 
-// "text", or as Moses and Marian list n-best: "0 ||| text ||| F0= sum ||| score".
+// Formats "text", or an n-best list as Moses and Marian do: "0 ||| text ||| F0= sum ||| score".
 std::string format_text(const Translation& translation, uint64_t line, const Options& o) {
   std::string text;
   for (const Output& output : translation.outputs) {
@@ -140,12 +140,12 @@ void run(const Options& o) {
   check_standard_input({o.files.input, o.prefixes, o.phrases, o.model.translator.terms,
                         o.model.translator.shortlist.file});
   if (!o.phrases.empty() && o.model.translator.search.sampling.is_on) {
-    throw CLI::ValidationError("--phrases does not go with --sample");
+    throw CLI::ValidationError("--phrases cannot be combined with --sample");
   }
   const decode::SearchOptions& search = o.model.translator.search;
   if (search.attention_layer != 0 && !search.needs_attention()) {
     throw CLI::ValidationError(
-        "--alignment-layer is for --alignments, --replace-unk and --coverage-penalty");
+        "--alignment-layer requires --alignments, --replace-unk or --coverage-penalty");
   }
   Input input(o);
   text::LineWriter output(o.files.output);
@@ -173,25 +173,26 @@ void add_output_options(CLI::App& command, Options& o) {
             o.n_best = true;
             o.model.translator.search.n_best = n;
           },
-          "the N best of each line with their scores; at most --beam")
+          "print the N best translations of each line with their scores; at most --beam")
       ->check(positive())
       ->type_name("N")
       ->group(group);
   command
       .add_flag("--alignments", o.model.translator.search.with_attention,
-                "for each piece the source piece that it attends to most")
+                "print the source piece that each piece attends to most")
       ->group(group);
   command
       .add_option("--alignment-layer", o.model.translator.search.attention_layer,
-                  "decoder layer whose attention that is, counted from the top; also that of "
+                  "decoder layer of the attention, counted from the top, for --alignments, "
                   "--replace-unk and --coverage-penalty")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
   command
-      .add_flag("--json", o.json,
-                "a JSON object per line: translations, scores, pieces and their log-probabilities")
+      .add_flag(
+          "--json", o.json,
+          "print a JSON object per line: translations, scores, pieces and their log-probabilities")
       ->group(group);
 }
 
@@ -200,21 +201,21 @@ void add_line_rules(CLI::App& command, Options& o) {
   add_choice<decode::LongLines>(
       command, "--long-lines", o.model.translator.long_lines,
       {{"split", decode::LongLines::split}, {"refuse", decode::LongLines::refuse}},
-      "lines with more tokens than the model has positions: split at sentence ends, or refuse")
+      "treatment of lines with more tokens than the model has positions: split (at sentence ends) "
+      "or refuse")
       ->group(group);
   CLI::Option* prefix =
-      command
-          .add_option("--prefix", o.prefix, "what every translation begins with, in whole words")
+      command.add_option("--prefix", o.prefix, "whole words that every translation begins with")
           ->type_name("TEXT")
           ->group(group);
-  command.add_option("--prefixes", o.prefixes, "a file with a line of it for each line")
+  command.add_option("--prefixes", o.prefixes, "file with one prefix per input line")
       ->excludes(prefix)
       ->type_name("FILE")
       ->group(group);
   command
       .add_option("--phrases", o.phrases,
-                  "a file with a line for each line: what its translation contains, in whole "
-                  "words, between tabs")
+                  "file with one line per input line: phrases of whole words, separated by tabs, "
+                  "that the translation contains")
       ->type_name("FILE")
       ->group(group);
 }
@@ -226,11 +227,11 @@ void add_translate(CLI::App& root) {
       root, "translate", "Translate text, one sentence per line",
       {"echo 'Guten Morgen!' | residual translate --model models/de-en",
        "residual translate --model runs/iwslt14 test.de -o test.en --precision int8",
-       "# the five best with scores; two models that decide together",
+       "# the five best translations with scores, from an ensemble of two models",
        "residual translate --model models/a --model models/b --n-best 5 test.de",
-       "# the mean of all checkpoints a run has kept",
+       "# the mean of all checkpoints of a run",
        "residual translate --model runs/iwslt14 --average test.de",
-       "# a glossary that translations keep to",
+       "# a glossary that all translations follow",
        "residual translate --model models/de-en --terms glossary.tsv test.de",
        "# four random translations of each line",
        "residual translate --model models/de-en --sample --top-k 10 --beam 4 --n-best 4 test.de"});

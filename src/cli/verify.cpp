@@ -1,4 +1,4 @@
-// residual verify: whether a model, run, prepared corpus or checkpoint is whole and sound.
+// residual verify: checks that a model, run, prepared corpus or checkpoint is complete and valid.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ void run(const std::vector<fs::path>& paths) {
       const auto result = run::verify(path);
       for (const auto& line : result.checked) fmt::print("ok       {}\n", line);
       for (const auto& line : result.problems) report(line);
-    } catch (const Error& error) {  // cannot be read at all; others may be
+    } catch (const Error& error) {  // this path cannot be read; check the others
       report(error.what());
     }
   }

@@ -1,4 +1,4 @@
-// residual vocabulary: symbols and their ids, as fairseq's dict.txt.
+// residual vocabulary: builds a vocabulary in the format of fairseq's dict.txt.
 
 #include "text/vocabulary.h"
 
@@ -19,7 +19,7 @@ struct Options {
 };
 
 void build(const Options& o) {
-  text::LineWriter output(o.output);  // a wrong name is told before the work
+  text::LineWriter output(o.output);  // fails early if the name is wrong
   text::VocabularyBuilder builder;
   builder.merge(text::count_words(o.inputs, o.invalid, text::VocabularyBuilder::count_line));
   const text::Vocabulary vocabulary = builder.finish(o.rules);
@@ -39,26 +39,28 @@ void add_build(CLI::App& parent) {
       ->type_name("FILE")
       ->default_str("-")
       ->group("Input and output");
-  command->add_option("-o,--output", o->output, "where the vocabulary goes; - is standard output")
+  command->add_option("-o,--output", o->output, "vocabulary to write; - is standard output")
       ->capture_default_str()
       ->type_name("FILE")
       ->group("Input and output");
   add_replace_invalid(*command, o->invalid, "Input and output");
-  command->add_option("--threshold", o->rules.threshold, "leave out symbols with a smaller count")
+  command
+      ->add_option("--threshold", o->rules.threshold,
+                   "leave out symbols that occur fewer than N times")
       ->check(not_negative())
       ->capture_default_str()
       ->type_name("N")
       ->group("Vocabulary");
   command
       ->add_option("--max-words", o->rules.max_words,
-                   "keep the most frequent, so that there are at most N ids with the four special "
-                   "symbols, before padding; -1: all")
+                   "keep the most frequent symbols, at most N ids including the four special "
+                   "symbols and before padding; -1: all")
       ->capture_default_str()
       ->type_name("N")
       ->group("Vocabulary");
   command
       ->add_option("--multiple", o->rules.multiple,
-                   "add made-up words until the number of ids is a multiple of N")
+                   "add filler symbols until the number of ids is a multiple of N")
       ->capture_default_str()
       ->check(whole(1, 1 << 20))
       ->type_name("N")
@@ -69,7 +71,8 @@ void add_build(CLI::App& parent) {
 }  // namespace
 
 void add_vocabulary(CLI::App& root) {
-  auto* vocabulary = add_group(root, "vocabulary", "Symbols and their ids, as fairseq's dict.txt");
+  auto* vocabulary =
+      add_group(root, "vocabulary", "Vocabularies in the format of fairseq's dict.txt");
   add_build(*vocabulary);
 }
 

@@ -45,8 +45,8 @@ void describe(int socket, NameOf name_of, std::string& ip, int& port) {
 Connection::Connection(int socket, const std::atomic<bool>& is_stopped)
     : socket_(socket), is_stopped_(is_stopped), buffer_(kBuffer) {}
 
-// Closing while something is unread resets the connection, which takes the answer from a client
-// that has not read it yet; so it gets a moment to finish.
+// Closing a socket with unread data resets the connection, and a client would lose an answer that
+// it has not read yet. The destructor therefore drains the socket for up to a second.
 Connection::~Connection() {
   ::shutdown(socket_, SHUT_WR);
   const auto until = Clock::now() + milliseconds(is_spoilt_ ? 1000 : 0);
@@ -86,7 +86,8 @@ bool Connection::wait_for_rest() const {
     if (poll(POLLIN, until)) return true;
     if (until == read_until_) return false;
   }
-  read_until_ = std::min(read_until_, Clock::now() + milliseconds(1000));  // the first time
+  read_until_ =
+      std::min(read_until_, Clock::now() + milliseconds(1000));  // keeps the earliest deadline
   return poll(POLLIN, read_until_);
 }
 

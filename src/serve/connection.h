@@ -10,30 +10,32 @@
 
 namespace residual::serve {
 
-// A client's socket, through which the library reads requests and writes answers. It bounds what
-// the library leaves open: the time that either may take, and the bytes of a request, so that
-// neither a client that sends a byte a second nor one that never ends holds more than its own
-// thread, nor that for long.
+// A client's socket, through which the library reads requests and writes answers. The class adds
+// limits that the library lacks: the time for reading and writing, and the size of a request. A
+// client that sends very slowly or without end occupies only its thread, and only for a limited
+// time.
 class Connection : public httplib::Stream {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Once stopped, it waits a moment for the rest of a request, no longer.
+  // After `is_stopped` becomes true, the connection waits only a moment for the rest of a request.
   Connection(int socket, const std::atomic<bool>& is_stopped);
-  // Closes the socket in such a way that the client can still read its answer.
+  // Closes the socket so that the client can still read its answer.
   ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Waits for the first byte of a request; false: none came, or the client has gone.
+  // Waits for the first byte of a request. Returns false on a timeout or if the client has
+  // disconnected.
   bool wait(std::chrono::milliseconds time) const;
-  // A request begins, whose headers may have so many bytes; its body, then, so many more.
+  // begin() starts a request whose headers may have `bytes` bytes; allow() adds the limit of its
+  // body.
   void begin(int64_t bytes);
   void allow(int64_t bytes) { allowed_ += bytes; }
-  // Its answer begins.
+  // Starts the time limit for writing the answer.
   void answer();
 
-  // What follows in the connection is not a request: this must be its last answer.
+  // Marks the connection as unusable for another request: the next answer is the last.
   void spoil() { is_spoilt_ = true; }
   bool is_spoilt() const { return is_spoilt_; }
 
@@ -47,22 +49,22 @@ class Connection : public httplib::Stream {
 
  private:
   bool poll(short events, Clock::time_point until) const;
-  bool wait_for_rest() const;  // of the request
+  bool wait_for_rest() const;  // for the rest of the request
 
   int socket_;
   const std::atomic<bool>& is_stopped_;
   bool is_spoilt_ = false;
   std::vector<char> buffer_;
-  size_t at_ = 0, end_ = 0;  // of what was received and not read yet
+  size_t at_ = 0, end_ = 0;  // range of received bytes that are not read yet
   int64_t allowed_ = 0;      // bytes that may still be received
   mutable Clock::time_point read_until_;
   Clock::time_point write_until_;
 };
 
-// Whether the other side has closed, or at least will not send any more.
+// Whether the client has closed the connection or its sending side.
 bool has_gone(int socket);
 
-// Whether all headers of a GET have come, so that nobody need wait for them; nothing is read.
+// Whether all headers of a GET request have arrived. The check does not consume data.
 bool has_whole_get(int socket);
 
 }  // namespace residual::serve

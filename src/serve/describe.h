@@ -6,7 +6,7 @@
 
 namespace residual::serve {
 
-// What GET /model gives: the model, its directions, and the search that requests begin with. JSON.
+// Returns the JSON answer of GET /model: the model, its directions and the default search options.
 std::string describe(const decode::Translator& translator);
 
 }  // namespace residual::serve

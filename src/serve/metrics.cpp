@@ -7,7 +7,7 @@
 namespace residual::serve {
 namespace {
 
-// From one short line of a small model to a long text.
+// Buckets from one short line with a small model to a long text.
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                                           0.5,   1,    2.5,   5,    10,  30};
 
@@ -24,20 +24,21 @@ prometheus::Gauge& gauge(prometheus::Registry& registry, const char* name, const
 Metrics::Metrics()
     : answers_(prometheus::BuildCounter()
                    .Name("residual_http_answers_total")
-                   .Help("answers by path and status")
+                   .Help("HTTP responses by path and status")
                    .Register(registry_)),
       seconds(prometheus::BuildHistogram()
                   .Name("residual_translation_seconds")
-                  .Help("from a request's last byte to its translation")
+                  .Help("seconds from the last byte of a request to its translation")
                   .Register(registry_)
                   .Add({}, kSeconds)),
       lines(counter(registry_, "residual_lines_total", "lines translated")),
       source_pieces(
-          counter(registry_, "residual_source_pieces_total", "pieces of the lines translated")),
+          counter(registry_, "residual_source_pieces_total", "source pieces of translated lines")),
       target_pieces(
           counter(registry_, "residual_target_pieces_total", "pieces of the best translations")),
-      waiting(gauge(registry_, "residual_lines_waiting", "lines accepted and not answered yet")),
-      connections(gauge(registry_, "residual_connections", "clients being served")) {
+      waiting(
+          gauge(registry_, "residual_lines_waiting", "accepted lines that are not answered yet")),
+      connections(gauge(registry_, "residual_connections", "connections being served")) {
   prometheus::BuildGauge()
       .Name("residual_info")
       .Help("always 1")

@@ -10,7 +10,7 @@
 
 namespace residual::serve {
 
-// What the server counts, for Prometheus to read.
+// The server's metrics, in the format of Prometheus.
 class Metrics {
  public:
   Metrics();
@@ -25,7 +25,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& answers_;
 
  public:
-  prometheus::Histogram& seconds;  // of translations that were given
+  prometheus::Histogram& seconds;  // latency of completed translations
   prometheus::Counter& lines;
   prometheus::Counter& source_pieces;
   prometheus::Counter& target_pieces;

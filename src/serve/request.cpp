@@ -18,11 +18,11 @@ using nlohmann::ordered_json;
 void check_key(const std::string& key, bool is_new) {
   constexpr size_t kLongestKey = 64;
   require(key.size() <= kLongestKey, "unknown key of {} bytes", key.size());
-  require(is_new, "{}: is given twice", key);
+  require(is_new, "{}: given twice", key);
 }
 
 json parsed(std::string_view text, const char* what) {
-  std::vector<std::set<std::string>> keys;  // of the objects around
+  std::vector<std::set<std::string>> keys;  // of the enclosing objects
   const auto check_keys = [&](int, json::parse_event_t event, const json& value) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
@@ -35,9 +35,9 @@ json parsed(std::string_view text, const char* what) {
   try {
     return json::parse(text, check_keys);
   } catch (const json::parse_error& error) {
-    fail("{} is not valid JSON, at byte {}", what, error.byte);
+    fail("{} is not valid JSON at byte {}", what, error.byte);
   } catch (const json::out_of_range&) {
-    fail("{} has a number that is too large", what);
+    fail("{} contains a number that is too large", what);
   }
 }
 
@@ -49,22 +49,21 @@ void set_longest(const json& object, TranslationRequest& request) {
   request.search.max_length_offset = static_cast<double>(request.max_length);
 }
 
-// One string is for all texts, a list has one for each.
+// A single prefix applies to all texts; a list has one prefix per text.
 void check_prefixes(const json& object, const TranslationRequest& request) {
   const bool is_list = object.contains("prefix") && object["prefix"].is_array();
   require(!is_list || request.prefixes.size() == request.texts.size(),
-          "prefix: there are {} prefixes for {} texts", request.prefixes.size(),
-          request.texts.size());
+          "prefix: got {} prefixes for {} texts", request.prefixes.size(), request.texts.size());
 }
 
-// Looking for terms takes some hundred bytes of memory for each of theirs.
+// Term matching needs some hundred bytes of memory per byte of the terms.
 void check_terms(const TranslationRequest& request) {
   constexpr size_t kMost = 64 << 10;  // bytes
   size_t bytes = 0;
   for (const auto& term : request.terms) bytes += term.source.size() + term.target.size();
-  require(bytes <= kMost, "terms: have {} bytes together, at most {} are possible", bytes, kMost);
+  require(bytes <= kMost, "terms: total {} bytes, but at most {} are allowed", bytes, kMost);
   require(request.terms.empty() || !request.search.sampling.is_on,
-          "terms: are for beam search, not for sampling");
+          "terms: only allowed in beam search, not in sampling");
 }
 
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
@@ -72,7 +71,8 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   const int64_t layer = defaults.attention_layer;
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
   request.details |= request.search.n_best > 1 || request.search.with_attention;
-  require(request.search.attention_layer == layer, "attention_layer: it is always {} here", layer);
+  require(request.search.attention_layer == layer, "attention_layer: the server always uses {}",
+          layer);
   request.has_terms = object.contains("terms");
   check_prefixes(object, request);
   set_longest(object, request);
@@ -81,16 +81,17 @@ void read(const json& object, TranslationRequest& request, const decode::SearchO
   check_terms(request);
 }
 
-// A value of the query: a number or truth value if it looks like one and may be one.
+// Parses a query value: a number or boolean if it looks like one and the key allows it.
 json value_of(const std::string& key, const std::string& text) {
   if (key == "from" || key == "to" || key == "prefix") return text;
   json value = json::parse(text, nullptr, false);
   return value.is_number() || value.is_boolean() ? value : json(text);
 }
 
-// Texts are taken here: there may be a hundred thousand, and other keys go a longer way.
+// Moves the texts out of the object first: there may be a hundred thousand, and parsing of the
+// other keys is slower.
 void take_texts(json& object, TranslationRequest& request) {
-  require(object.contains("text"), "text: is missing; a request is {{\"text\": \"...\"}}");
+  require(object.contains("text"), "text: missing; a request is {{\"text\": \"...\"}}");
   json texts = std::move(object["text"]);
   object.erase("text");
   request.is_list = texts.is_array();
@@ -104,8 +105,7 @@ void take_texts(json& object, TranslationRequest& request) {
 
 void check_utf8(std::string_view text, const char* what) {
   const size_t invalid = text::find_invalid_utf8(text);
-  require(invalid == std::string_view::npos, "{} is not valid UTF-8, at byte {}", what,
-          invalid + 1);
+  require(invalid == std::string_view::npos, "{} is not valid UTF-8 at byte {}", what, invalid + 1);
 }
 
 std::string_view next_line(std::string_view& rest) {
@@ -150,13 +150,13 @@ TranslationRequest parse_text(std::string_view body,
     check_utf8(key, "a key");
     check_utf8(value, "a value");
     check_key(key, !object.contains(key));
-    require(key != "text" && key != "details", "{}: has no place beside a plain text", key);
+    require(key != "text" && key != "details", "{}: not allowed in a plain-text request", key);
     object[key] = value_of(key, value);
   }
   TranslationRequest request;
   if (!body.empty()) request.texts.emplace_back(body);
   read(object, request, defaults);
-  require(!request.details, "a plain text has no place for n_best or attention; send JSON");
+  require(!request.details, "a plain-text request cannot return n_best or attention; send JSON");
   return request;
 }
 
@@ -190,7 +190,8 @@ double attention_size(const TranslationRequest& request) {
   double size = 0;
   for (const auto& text : request.texts) {
     for (std::string_view rest = text; !rest.empty();) {
-      const auto pieces = static_cast<double>(next_line(rest).size());  // or fewer, on both sides
+      const auto pieces =
+          static_cast<double>(next_line(rest).size());  // an upper bound for both sides
       size += pieces * pieces;
     }
   }

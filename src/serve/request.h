@@ -9,33 +9,35 @@
 
 #include "decode/translator.h"
 
-// What POST /translate takes and gives, apart from HTTP.
+// Parsing of requests to POST /translate and formatting of their answers, independent of HTTP.
 namespace residual::serve {
 
 struct TranslationRequest {
-  std::vector<std::string> texts;     // each of one line or more
-  bool is_list = false;               // or one text that stands by itself
+  std::vector<std::string> texts;     // each has one or more lines
+  bool is_list = false;               // "text" was a list, not a string
   std::vector<std::string> prefixes;  // none, one for all texts, or one for each
-  std::string from, to;               // languages; empty if the model leaves no choice
-  bool details = false;               // also scores, pieces and so on of every line
-  bool has_terms = false;             // its own, none perhaps, instead of the server's
-  std::vector<decode::Term> terms;    // that translations keep to
-  int64_t max_length = 0;             // tokens before </s>, at most; 0: by the search's two keys
+  std::string from, to;               // languages; may be empty if the model has one direction
+  bool details = false;               // return scores, pieces and other details of every line
+  bool has_terms = false;             // `terms`, possibly empty, replace the server's
+  std::vector<decode::Term> terms;    // terminology
+  int64_t max_length = 0;  // maximum tokens before </s>; 0: max_length_factor and _offset
   decode::SearchOptions search;
 };
 
 void fields(ConfigVisitor& visit, TranslationRequest& request);
 
-// {"text": "...", "beam": 4}, or a list of texts. What it does not mention is as in `defaults`.
+// Parses {"text": "...", "beam": 4}, or a list of texts. Missing keys take their values from
+// `defaults`.
 TranslationRequest parse_json(std::string_view body, const decode::SearchOptions& defaults);
 
-// The body is the text, and the URL's query may have the keys of the JSON form.
+// Parses a plain-text request: the body is the text; the URL's query may contain the keys of the
+// JSON form.
 TranslationRequest parse_text(std::string_view body,
                               const std::multimap<std::string, std::string>& query,
                               const decode::SearchOptions& defaults);
 
-// The lines of a request's texts, in order. They are parts of the request, which must live longer:
-// a prefix for all of thousands of texts is there once.
+// The lines of a request's texts, in order. The views point into the request, which must outlive
+// them; a prefix shared by thousands of texts is stored once.
 struct Line {
   size_t text;    // index
   size_t number;  // in its text, from 1
@@ -44,11 +46,12 @@ struct Line {
 std::vector<Line> lines_of(const TranslationRequest& request);
 std::vector<Line> lines_of(TranslationRequest&& request) = delete;
 int64_t count_lines(const TranslationRequest& request);
-// At most so many numbers, about, has the attention that comes with all translations: wanted, or
-// needed to replace <unk>. A coverage penalty's is the search's own, and gone with each sentence.
+// Estimates an upper bound on the number of attention weights returned with all translations,
+// because they are requested or needed to replace <unk>. The attention of a coverage penalty is not
+// counted: the search frees it after each sentence.
 double attention_size(const TranslationRequest& request);
 
-// The answers, given the lines' translations.
+// Format the answer from the lines' translations.
 std::string answer_json(const TranslationRequest& request, std::span<const Line> lines,
                         std::span<const decode::Translation> translations);
 std::string answer_text(std::span<const decode::Translation> translations);

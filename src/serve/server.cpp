@@ -37,12 +37,14 @@ using httplib::Response;
 constexpr const char* kJson = "application/json";
 constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr int64_t kMostHeaders = 64 << 10;        // bytes
-constexpr double kMostAttention = 16 << 20;       // numbers with an answer, about
-constexpr int kMostRequests = 1000;               // in one connection
-constexpr std::chrono::milliseconds kIdle{5000};  // a connection between requests
-constexpr std::chrono::milliseconds kBusy{1000};  // or before the first, if all are taken
-constexpr int kSpareThreads = 2;                  // beside those for the connections
-// Of one that found no place; less if there are many, so that who asks for no place is soon heard.
+constexpr double kMostAttention = 16 << 20;       // attention weights in one answer, approximately
+constexpr int kMostRequests = 1000;               // per connection
+constexpr std::chrono::milliseconds kIdle{5000};  // idle time of a connection between requests
+constexpr std::chrono::milliseconds kBusy{
+    1000};                        // idle time before the first request when all slots are taken
+constexpr int kSpareThreads = 2;  // in addition to one per connection
+// Delay before a connection without a slot is tried again. The delay shrinks with the number of
+// such connections, so that /health answers even when all slots are busy.
 constexpr std::chrono::microseconds kPause{20000}, kShortestPause{500};
 
 // The connection that this thread serves.
@@ -76,10 +78,10 @@ class Server::Http : public httplib::Server {
       return pool_ = new httplib::ThreadPool(options_.connections + kSpareThreads);
     };
     set_payload_max_length(options_.max_request);
-    set_keep_alive_max_count(kMostRequests);  // what the library tells clients
+    set_keep_alive_max_count(kMostRequests);  // the limit that the library announces to clients
     set_keep_alive_timeout(kIdle.count() / 1000);
     set_tcp_nodelay(true);
-    // The library's own options let a second server share the port.
+    // The library's default socket options would let a second server share the port.
     set_socket_options([](socket_t socket) {
       const int yes = 1;
       ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -93,7 +95,7 @@ class Server::Http : public httplib::Server {
     set_error_handler([](const Request&, Response& response) {
       if (!response.body.empty()) return;
       connection->spoil();
-      answer_error(response, response.status, "this is no request of HTTP that can be read");
+      answer_error(response, response.status, "malformed HTTP request");
     });
     set_post_routing_handler(
         [this](const Request& request, Response& response) { finish(request, response); });
@@ -109,7 +111,7 @@ class Server::Http : public httplib::Server {
 
   void serve(std::shared_ptr<decode::Translator> translator) {
     translator_ = std::move(translator);
-    // Also finds a model that cannot translate.
+    // This also detects a model that cannot translate.
     translator_->pack();
     const std::vector<std::string> line = {"a"};
     translator_->translate(line);
@@ -133,7 +135,7 @@ class Server::Http : public httplib::Server {
       port_ = -1;
     }
     const std::set<int> causes = {EADDRINUSE, EACCES, EADDRNOTAVAIL};
-    require(port_ > 0, "{}:{}: cannot listen there: {}", options_.host, options_.port,
+    require(port_ > 0, "{}:{}: cannot listen: {}", options_.host, options_.port,
             causes.contains(errno) ? std::strerror(errno) : "no such address");
     ::listen(svr_sock_, SOMAXCONN);  // the library lets five wait
   }
@@ -163,8 +165,8 @@ class Server::Http : public httplib::Server {
          });
   }
 
-  // The library calls it for every client, in a thread of its pool. If all places are taken, only
-  // who asks how the server is, and has done so, gets an answer; others come back for a place.
+  // The library calls this for every client, in a thread of its pool. If all slots are taken, only
+  // a client whose complete GET request has arrived is served; other connections are queued again.
   bool process_and_close_socket(socket_t socket) override { return process(socket, false); }
 
   bool process(socket_t socket, bool has_waited) {
@@ -183,7 +185,8 @@ class Server::Http : public httplib::Server {
       connection = &mine;
       try {
         serve_requests(mine);
-      } catch (const std::exception& error) {  // what the library does not catch: no memory
+      } catch (
+          const std::exception& error) {  // an error that the library does not catch: out of memory
         log::warn("{}", error.what());
       }
       connection = nullptr;
@@ -197,7 +200,7 @@ class Server::Http : public httplib::Server {
     for (int left = kMostRequests; left > 0; --left) {
       if (!wait_for_request(mine, left == kMostRequests)) return;
       mine.begin(kMostHeaders);
-      // Who keeps a connection while others wait for one gives it up.
+      // Close a kept-alive connection while other clients wait for a slot.
       const bool is_last = left == 1 || is_full() || is_stopped_;
       bool is_closed = false;
       if (!process_request(mine, is_last, is_closed, nullptr)) return;
@@ -223,7 +226,7 @@ class Server::Http : public httplib::Server {
     std::string message;
   };
 
-  // Answers what the library would mistake, or read to no purpose.
+  // Answers requests that the library would handle wrongly, or whose body need not be read.
   bool refuse(const Request& request, Response& response) const {
     correct(const_cast<Request&>(request));
     auto refusal = fault_of_body(request);
@@ -234,16 +237,17 @@ class Server::Http : public httplib::Server {
     return true;
   }
 
-  // What the library takes too literally.
+  // Corrects fields that the library interprets too literally.
   static void correct(Request& request) {
-    request.ranges.clear();  // parts of a translation are of no use
-    // A target with the server's name before the path, as proxies get it.
+    request.ranges.clear();  // ranges of a translation are useless
+    // An absolute request target, as proxies receive it.
     const std::string scheme = "http://";
     if (request.path.starts_with(scheme)) {
       const size_t path = request.path.find('/', scheme.size());
       request.path = path == std::string::npos ? "/" : request.path.substr(path);
     }
-    // The library sends what a weight of 0 refuses. Nobody refuses answers as they are.
+    // The library ignores q=0 and would send a refused encoding. Every client accepts an unencoded
+    // answer.
     static const std::regex refused(";\\s*q=0(\\.0*)?\\s*(,|$)");
     if (std::regex_search(request.get_header_value("Accept-Encoding"), refused)) {
       request.headers.erase("Accept-Encoding");
@@ -256,12 +260,12 @@ class Server::Http : public httplib::Server {
     if (request.get_header_value_count("Content-Length") +
             request.get_header_value_count("Transfer-Encoding") >
         1) {
-      return {{400, "a request has either one Content-Length or one Transfer-Encoding"}};
+      return {{400, "a request must have exactly one Content-Length or Transfer-Encoding"}};
     }
     std::string coding = request.get_header_value("Transfer-Encoding");
     std::ranges::transform(coding, coding.begin(), [](unsigned char c) { return std::tolower(c); });
     if (is_chunked && coding != "chunked") {
-      return {{501, "Transfer-Encoding: only chunked is known"}};
+      return {{501, "Transfer-Encoding: only chunked is supported"}};
     }
     const std::string length = request.get_header_value("Content-Length");
     if (has_length && (length.empty() || length.size() > 18 ||
@@ -270,24 +274,25 @@ class Server::Http : public httplib::Server {
     }
     if (has_length && std::stoll(length) > options_.max_request) return {{413, too_large()}};
     if (request.has_header("Content-Encoding")) {
-      return {{415, "Content-Encoding: send the body as it is"}};
+      return {{415, "Content-Encoding: not supported; send the body uncompressed"}};
     }
     if (request.method == "POST" && !has_length && !is_chunked) {
       return {{411, "Content-Length is missing"}};
     }
-    // The library leaves the one unread, and is lax about the end of the other.
+    // The library does not read the body of other methods, and is lax about the end of a chunked
+    // body.
     const bool is_left = has_length && length != "0" && request.method != "POST";
     if (is_left || is_chunked) connection->spoil();
-    // A chunk of one byte takes six.
+    // A chunk of one byte takes six bytes.
     connection->allow(options_.max_request * (is_chunked ? 6 : 1) + kMostHeaders);
     return std::nullopt;
   }
 
-  // Answers other sites' question what they may do.
+  // Finds an unknown path or method. Also answers CORS preflight requests.
   std::optional<Refusal> fault_of_route(const Request& request, Response& response) const {
     const auto known = kMethods.find(request.path);
     if (known == kMethods.end()) {
-      return {{404, fmt::format("there is no {} here; see /openapi.json", request.path)}};
+      return {{404, fmt::format("unknown path {}; see /openapi.json", request.path)}};
     }
     if (request.method == "OPTIONS" && !options_.allow_origin.empty()) {
       response.set_header("Access-Control-Allow-Methods", known->second);
@@ -298,7 +303,7 @@ class Server::Http : public httplib::Server {
     const bool is_head = request.method == "HEAD" && known->second == "GET";
     if (request.method != known->second && !is_head) {
       response.set_header("Allow", known->second);
-      return {{405, fmt::format("{} takes {}", request.path, known->second)}};
+      return {{405, fmt::format("{} only accepts {}", request.path, known->second)}};
     }
     if (request.is_multipart_form_data()) return {{415, kWantedType}};
     return std::nullopt;
@@ -309,7 +314,8 @@ class Server::Http : public httplib::Server {
       "text/plain";
 
   std::string too_large() const {
-    return fmt::format("a request may have {} bytes; send several", options_.max_request);
+    return fmt::format("a request may have at most {} bytes; split it into several",
+                       options_.max_request);
   }
 
   static void answer_exception(Response& response, const std::exception_ptr& error) {
@@ -325,7 +331,7 @@ class Server::Http : public httplib::Server {
     }
   }
 
-  // Before an answer is sent.
+  // Sets common headers and counts the answer before it is sent.
   void finish(const Request& request, Response& response) {
     connection->answer();
     if (!options_.allow_origin.empty()) {
@@ -353,19 +359,20 @@ class Server::Http : public httplib::Server {
     if (!is_whole) {
       connection->spoil();
       return is_too_large ? answer_error(response, 413, too_large())
-                          : answer_error(response, 400, "the body could not be read");
+                          : answer_error(response, 400, "cannot read the request body");
     }
     const auto begin = Watch::Clock::now();
     const std::string type = media_type(request);
     const bool is_plain = type == "text/plain";
-    // Whoever forgets the type, as with `curl -d`, still sends an object.
+    // A client that does not set the type, such as `curl -d`, still sends a JSON object.
     const size_t first = body.find_first_not_of(" \t\r\n");
     const bool is_json = type == kJson || type.ends_with("+json") ||
                          (first != std::string::npos && body[first] == '{');
     if (!is_plain && !is_json) return answer_error(response, 415, kWantedType);
     const decode::SearchOptions& defaults = translator_->options().search;
     if (!is_plain && !request.params.empty()) {
-      return answer_error(response, 400, "the URL has a query; with JSON, all goes into the body");
+      return answer_error(response, 400,
+                          "a JSON request takes no URL query; put all keys into the body");
     }
     try {
       const TranslationRequest wanted =
@@ -380,14 +387,15 @@ class Server::Http : public httplib::Server {
                  Response& response) {
     const int64_t count = count_lines(wanted);
     if (count > options_.max_waiting) {
-      return answer_error(response, 413,
-                          fmt::format("a request may have {} lines, this has {}; send several",
-                                      options_.max_waiting, count));
+      return answer_error(
+          response, 413,
+          fmt::format("a request may have at most {} lines, this one has {}; split it into several",
+                      options_.max_waiting, count));
     }
     if (attention_size(wanted) > kMostAttention) {
       return answer_error(response, 413,
-                          "the attention of so much text is too large; send several, or set "
-                          "with_attention and replace_unk to false");
+                          "the attention weights of this request are too large; split the request, "
+                          "or set with_attention and replace_unk to false");
     }
     const std::chrono::duration<double> time(options_.timeout_seconds);
     Watch::Call call(watch_, connection->socket(),
@@ -395,7 +403,7 @@ class Server::Http : public httplib::Server {
     const auto stay = waiting_.enter(count);
     if (!stay) {
       response.set_header("Retry-After", "1");
-      return answer_error(response, 503, "too many lines are waiting; try again");
+      return answer_error(response, 503, "overloaded: too many lines are waiting; try again later");
     }
     const std::vector<Line> lines = lines_of(wanted);
     const auto tools = tools_for(wanted);
@@ -409,10 +417,10 @@ class Server::Http : public httplib::Server {
     } catch (const Error&) {
       if (call.reason() == Watch::Reason::none) throw;
       if (call.reason() == Watch::Reason::gone) {
-        return answer_error(response, 499, "the client has gone");  // as nginx counts them
+        return answer_error(response, 499, "the client has disconnected");  // as nginx counts them
       }
       return answer_error(response, 504,
-                          fmt::format("not translated within {:g} seconds; send less at once",
+                          fmt::format("not translated within {:g} seconds; send a smaller request",
                                       options_.timeout_seconds));
     }
     count_work(translations, begin);
@@ -448,14 +456,14 @@ class Server::Http : public httplib::Server {
     metrics_.seconds.Observe(std::chrono::duration<double>(Watch::Clock::now() - begin).count());
   }
 
-  // What a request says of it; null: the translator's own.
+  // Returns the terminology of a request, or null to use the translator's.
   static std::shared_ptr<const decode::Terminology> terminology_of(
       const TranslationRequest& wanted) {
     if (!wanted.has_terms) return nullptr;
     return std::make_shared<decode::Terminology>(wanted.terms);
   }
 
-  // Those of the direction that a request wants; null: the translator's own.
+  // Returns the text tools for the direction of a request, or null to use the translator's.
   std::shared_ptr<const decode::TextTools> tools_for(const TranslationRequest& wanted) {
     const decode::TranslatorOptions& own = translator_->options();
     const decode::TextTools& tools = translator_->tools();
@@ -467,7 +475,7 @@ class Server::Http : public httplib::Server {
       try {
         return tools.model->direction(wanted.from.empty() ? own.source : wanted.from,
                                       wanted.to.empty() ? own.target : wanted.to);
-      } catch (const Error& error) {  // clients need not know where it is
+      } catch (const Error& error) {  // hide the model's path from clients
         const std::string text = error.what(), path = tools.model->path().string() + ": ";
         fail("from, to: the model {}", text.starts_with(path) ? text.substr(path.size()) : text);
       }

@@ -10,35 +10,35 @@ namespace residual::serve {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;                // 0: one that is free
+  int port = 8080;                // 0: any free port
   int connections = 64;           // clients served at the same time; others wait
   int64_t max_request = 1 << 20;  // bytes of a request's body
-  int64_t max_waiting = 4096;     // lines of all requests together; who comes then is sent away
+  int64_t max_waiting = 4096;     // lines in all pending requests; more are refused (503)
   double timeout_seconds = 60;    // for the translation of one request
-  std::string allow_origin;       // of pages of other sites that may ask; "*": any
+  std::string allow_origin;       // other site whose pages may send requests; "*": any
 };
 
-// Translations over HTTP:
+// An HTTP server for translation:
 //
 //   POST /translate     {"text": "..."} -> {"text": "..."}, or plain text for plain text
-//   GET  /              a page to try it on
-//   GET  /model         what the model is, and the search that requests begin with
+//   GET  /              a page for trying out the model
+//   GET  /model         the model and the default search options
 //   GET  /health        200 while it runs
 //   GET  /metrics       for Prometheus
-//   GET  /openapi.json  all of this for programs
-//
-// Lines of all requests share batches, and a line's translation is that of `residual translate`, to
-// the byte. A request whose client has gone, or whose time is over, is given up.
+//   GET  /openapi.json  the machine-readable description of this interface
+// Lines of all requests share batches. A line's translation is byte-identical to that of `residual
+// translate`. The server drops a request whose client has disconnected or whose deadline has
+// passed.
 class Server {
  public:
-  // Takes the address, so that a second server fails at once; clients wait until run().
+  // Binds the address, so that a second server fails at once. Clients wait until run().
   explicit Server(const ServerOptions& options);
   ~Server();
 
   std::string address() const;  // "http://127.0.0.1:8080"
-  // Serves until stop(), and then until those who are being served have their answers.
+  // Serves until stop(), then finishes the accepted requests.
   void run(std::shared_ptr<decode::Translator> translator);
-  // From any thread, at any time.
+  // Stops the server. May be called from any thread at any time.
   void stop();
 
  private:

@@ -9,12 +9,12 @@
 
 namespace residual::serve {
 
-// Lines that are on their way, of all requests together.
+// Counts the pending lines of all requests and enforces their limit.
 class Waiting {
  public:
   Waiting(int64_t limit, prometheus::Gauge& gauge) : limit_(limit), gauge_(gauge) {}
 
-  // Some lines' stay; empty if there is no room for them.
+  // The reservation of a request's lines. enter() returns nothing if the limit is exceeded.
   class Stay {
    public:
     Stay(Waiting& waiting, int64_t lines) : waiting_(&waiting), lines_(lines) {}

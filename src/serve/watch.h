@@ -10,14 +10,15 @@
 
 namespace residual::serve {
 
-// Gives up the calls whose time is over, and those whose client has gone.
+// Cancels calls whose deadline has passed or whose client has disconnected.
 class Watch {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Reason { none, late, gone };
 
-  // A call under watch, until it is destroyed. It must not outlive the watch. A client that will
-  // not send any more when the call begins may still wait for its answer, and is not missed later.
+  // Watches one call until the object is destroyed. A Call must not outlive the Watch. A client
+  // that has closed its sending side before the call begins may still wait for the answer, so its
+  // state is not checked again.
   class Call {
    public:
     Call(Watch& watch, int socket, Clock::time_point until);

@@ -52,7 +52,7 @@ TEST(Doctor, SaysHowToMendATemporaryDirectoryThatIsNotThere) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, HasSubstr("problem  temporary     /nonexistent: no such directory\n"));
   EXPECT_THAT(result.output, HasSubstr("-> export TMPDIR="));
-  EXPECT_THAT(result.output, HasSubstr("1 to mend"));
+  EXPECT_THAT(result.output, HasSubstr("1 to fix"));
 }
 
 TEST(Doctor, NotesALocaleThatIsNotUtf8AndALimitOfMemory) {

@@ -72,7 +72,7 @@ TEST_F(Evaluate, WarnsWhenOnlyTheReferencesHaveUpperCase) {
   output("printf 'a b c d\\n' > @source; printf 'D C B A\\n' > @reference");
   const std::string evaluate =
       "residual -q evaluate -s @source -r @reference --model @post-ln 2>&1 >/dev/null";
-  EXPECT_THAT(output(evaluate), HasSubstr("--lowercase compares without case"));
+  EXPECT_THAT(output(evaluate), HasSubstr("use --lowercase to ignore case"));
   EXPECT_EQ(output(evaluate + " --lowercase"), "");
 }
 

@@ -131,8 +131,8 @@ TEST_F(Export, TagsAreSaidAndComeBackThroughImport) {
            "source_tag = \"s\"\\n' >> config.toml");
   }
   const std::string warning =
-      "sources must begin with a tag, which only ResiDual puts there by "
-      "itself: t from ab to ba, s from ab to cd";
+      "sources must begin with a tag, which only ResiDual adds "
+      "automatically: t from ab to ba, s from ab to cd";
   EXPECT_THAT(run("residual export --model @tagged-post-ln --to ctranslate2 -o @tagged-ct2").error,
               HasSubstr(warning));
   EXPECT_THAT(run("residual export --model @tagged-resi-dual --to fairseq -o @tagged").error,
@@ -158,7 +158,7 @@ TEST_F(Export, SaysWhichFormsAModelCannotHave) {
     expect_failure("residual export --model @rounded --to " + form + " -o @x", 1,
                    "is int8; export the model it was made from");
     expect_failure("residual export --model @post-ln --precision int8 --to " + form + " -o @x", 1,
-                   "--precision fp16, int8 and packed are for ResiDual's own forms");
+                   "--precision fp16, int8 and packed are only for ResiDual's own formats");
   }
   expect_failure("residual export --model /nonexistent -o @x", 1, "/nonexistent");
   expect_failure("residual export --model @post-ln -o /proc/x", 1, "/proc");

@@ -73,7 +73,7 @@ TEST_F(Serve, TakesPiecesOfAModelWithoutDirections) {
 
 TEST_F(Serve, SaysWhatKeepsItFromServing) {
   expect_failure("residual serve --model @nothing", 1, "nothing");
-  expect_failure("residual serve --model @resi-dual --host 203.0.113.1", 1, "cannot listen there");
+  expect_failure("residual serve --model @resi-dual --host 203.0.113.1", 1, "cannot listen");
   expect_failure("residual serve --model @resi-dual --host no.such.invalid", 1, "no such address");
   expect_failure("residual serve --model @resi-dual --host ''", 2, "--host");
   expect_failure("residual serve --model @resi-dual --port 70000", 2, "--port");
@@ -90,7 +90,7 @@ TEST_F(Serve, SaysWhatKeepsItFromServing) {
   }
   EXPECT_THAT(with_server("--model @resi-dual",
                           "residual serve --model @resi-dual --port ${url##*:} 2>&1; echo $?"),
-              HasSubstr("cannot listen there: Address already in use\n1\n"));
+              HasSubstr("cannot listen: Address already in use\n1\n"));
 }
 
 }  // namespace

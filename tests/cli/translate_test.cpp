@@ -149,7 +149,7 @@ TEST_F(Translate, BeginsWithTheForcedPrefix) {
   EXPECT_THAT(lines[0], StartsWith("s"));
   EXPECT_EQ(lines[1] + "\n", output("echo c d | residual translate --model @post-ln"));
   expect_failure("echo s > p; printf 'a\\nb\\n' | residual translate --model @post-ln --prefixes p",
-                 1, "p: has 1 lines, standard input has more; each needs one");
+                 1, "p: has 1 lines, standard input has more; both must have");
 }
 
 TEST_F(Translate, ContainsPhrasesAndTerms) {
@@ -177,8 +177,10 @@ TEST_F(Translate, ContainsPhrasesAndTerms) {
   expect_failure("printf 'z\\t\u00e9\\n' > t; echo a | " + translate + "--terms t", 1,
                  "t: the model cannot write");
   expect_failure("echo a b > t; echo a | " + translate + "--terms t", 1, "t:1: expected");
-  expect_failure("echo a | " + translate + "--terms t --sample", 2, "does not go with --sample");
-  expect_failure("echo a | " + translate + "--phrases p --sample", 2, "does not go with --sample");
+  expect_failure("echo a | " + translate + "--terms t --sample", 2,
+                 "cannot be combined with --sample");
+  expect_failure("echo a | " + translate + "--phrases p --sample", 2,
+                 "cannot be combined with --sample");
   expect_failure("echo a | " + translate + "--phrases -", 2, "can be read only once");
 }
 

@@ -53,10 +53,10 @@ TEST(Request, ChangesOnlyWhatItMentionsOfTheSearch) {
 }
 
 TEST(Request, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of(""), HasSubstr("not valid JSON, at byte 1"));
-  EXPECT_THAT(error_of("{\"text\": \"a\"} x"), HasSubstr("not valid JSON, at byte 15"));
+  EXPECT_THAT(error_of(""), HasSubstr("not valid JSON at byte 1"));
+  EXPECT_THAT(error_of("{\"text\": \"a\"} x"), HasSubstr("not valid JSON at byte 15"));
   EXPECT_THAT(error_of("[1]"), HasSubstr("expected a JSON object, got array"));
-  EXPECT_THAT(error_of("{}"), HasSubstr("text: is missing"));
+  EXPECT_THAT(error_of("{}"), HasSubstr("text: missing"));
   EXPECT_THAT(error_of("{\"text\": \"\xff\"}"), HasSubstr("not valid JSON"));
   EXPECT_THAT(error_of(R"({"text": 3})"),
               HasSubstr("text: expected a string or a list of strings, got number"));
@@ -69,7 +69,7 @@ TEST(Request, SaysWhatIsWrong) {
               HasSubstr("beam: 18446744073709551615 is too large"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 1e999})"), HasSubstr("too large"));
   EXPECT_THAT(error_of(R"({"text": "a", "n_best": 6})"), HasSubstr("n_best is 6"));
-  EXPECT_THAT(error_of(R"({"text": "a", "attention_layer": 1})"), HasSubstr("always 0 here"));
+  EXPECT_THAT(error_of(R"({"text": "a", "attention_layer": 1})"), HasSubstr("always uses 0"));
   EXPECT_THAT(error_of(R"({"text": "a", "repetition_penalty": 0})"),
               HasSubstr("repetition_penalty"));
   EXPECT_THAT(error_of(R"({"text": "a", "coverage_penalty": -1})"), HasSubstr("coverage_penalty"));
@@ -94,9 +94,9 @@ TEST(Request, SaysWhatIsWrong) {
 }
 
 TEST(Request, HasEachKeyOnce) {
-  EXPECT_EQ(error_of(R"({"text": "a", "text": "b"})"), "text: is given twice");
+  EXPECT_EQ(error_of(R"({"text": "a", "text": "b"})"), "text: given twice");
   EXPECT_EQ(error_of(R"({"text": "a", "sampling": {"is_on": true, "is_on": true}})"),
-            "is_on: is given twice");
+            "is_on: given twice");
   EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"},
                                                 {"source": "b", "target": "c"}]})"),
             "none");
@@ -150,8 +150,7 @@ TEST(Request, HasTermsOfABoundedSize) {
   }
   EXPECT_EQ(error_of(request.dump()), "none");
   request["terms"].push_back({{"source", "a"}, {"target", "b"}});
-  EXPECT_EQ(error_of(request.dump()),
-            "terms: have 65538 bytes together, at most 65536 are possible");
+  EXPECT_EQ(error_of(request.dump()), "terms: total 65538 bytes, but at most 65536 are allowed");
 }
 
 TEST(Request, OfPlainTextHasOptionsInTheQuery) {

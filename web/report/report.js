@@ -1,8 +1,8 @@
 "use strict";
-// Draws the figures of the report that stands in the page as JSON.
+// Draws the figures of the report, which the page contains as JSON.
 
 const report = JSON.parse(document.getElementById("report").textContent);
-const kColours = 8; // --c0 ... of report.css, then again
+const kColours = 8; // --c0 to --c7 in report.css; further series reuse them
 const kChartHeight = 280;
 
 function element(tag, properties = {}, ...children) {
@@ -14,7 +14,7 @@ function element(tag, properties = {}, ...children) {
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const superscript = (n) => [...String(n)].map((c) => c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]).join("");
 
-// Four digits, without the zeros that say nothing.
+// Formats a number with four significant digits, without trailing zeros.
 function number(value) {
   if (value === null || value === undefined) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
@@ -39,7 +39,7 @@ function columns(figure, logarithmic) {
     figure.rows.map((row) => (c === 0 ? row[0] : shown(row[c]))));
 }
 
-// Grid lines at powers of ten only, unless there would be none to speak of.
+// Keeps grid lines at powers of ten only, unless there would be fewer than three.
 function wholeDecades(_, values) {
   const isDecade = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
   return values.filter(isDecade).length < 3 ? values : values.map((v) => (isDecade(v) ? v : null));
@@ -137,7 +137,7 @@ function tableOf(figure) {
   return { head: [figure.x_label, ...figure.series.map((s) => s.name)], rows: figure.rows };
 }
 
-// Filled when it is first opened: a page may have tens of thousands of cells.
+// The table is filled when it is first opened: a page may have tens of thousands of cells.
 function valueTable(figure) {
   const details = element("details", {}, element("summary", { textContent: "Values as a table" }));
   details.addEventListener("toggle", () => {
