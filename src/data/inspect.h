@@ -32,7 +32,7 @@ class HeldOut {
 };
 
 // A text's oddities: how many lines, and where the first one is.
-struct Finding {
+struct Oddity {
   uint64_t count = 0;
   uint64_t first = 0;
   void add(uint64_t line) {
@@ -42,10 +42,10 @@ struct Finding {
 
 struct Inspection {
   uint64_t pairs = 0;
-  Finding empty;                         // on a side, white space not counted
-  Finding identical;                     // sides, not both empty
-  Finding long_line;                     // over kLongLineBytes on a side
-  Finding shared_pair, shared_sentence;  // with what is held out
+  Oddity empty;                         // on a side, white space not counted
+  Oddity identical;                     // sides, not both empty
+  Oddity long_line;                     // over kLongLineBytes on a side
+  Oddity shared_pair, shared_sentence;  // with what is held out
 };
 
 constexpr size_t kLongLineBytes = 8192;  // more than the 1024 tokens that a model reads

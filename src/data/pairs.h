@@ -13,7 +13,7 @@
 namespace residual::data {
 
 // Lines in one piece of memory.
-class Lines {
+class LineBuffer {
  public:
   size_t size() const { return ends_.size(); }
   std::string_view operator[](size_t i) const {
@@ -44,7 +44,7 @@ PairFiles find_pair_files(const std::string& name, const std::string& source_lan
                           const std::string& target_language, const std::vector<int64_t>& columns);
 
 struct PairBlock {
-  Lines source, target;
+  LineBuffer source, target;
   std::vector<uint64_t> numbers;  // where each pair came from, from 1
 };
 

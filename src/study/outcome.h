@@ -41,6 +41,6 @@ struct Verdict {
   std::string reason;  // if not: for people
   double dev_nll = 0;  // of the model that is scored, of a mean's last; NaN: not known
 };
-Verdict judge(const Record& record, Choice model, double unigram);
+Verdict judge(const Record& record, ScoredWeights model, double unigram);
 
 }  // namespace residual::study
