@@ -18,12 +18,12 @@ namespace residual::cli {
 namespace {
 
 enum class Storage { as_it_is, float16, int8, packed };
-enum class Form { model, bundle, fairseq, ctranslate2 };
+enum class Format { model, bundle, fairseq, ctranslate2 };
 
 struct Options {
   fs::path model;
   ModelOutput output;
-  Form form = Form::model;
+  Format format = Format::model;
   Storage storage = Storage::as_it_is;
 };
 
@@ -34,7 +34,7 @@ void write_own_form(const Options& o, const model::Directory& model) {
                                                          : model::stored_tensors;
   const model::ExportedTensors tensors = tensors_of(model);
   const model::Description& description = model.description();
-  if (o.form == Form::bundle) {
+  if (o.format == Format::bundle) {
     model::write_bundle(o.output.path, description, tensors.list, model);
     return;
   }
@@ -62,16 +62,17 @@ void warn_of_tags(const model::Description& description) {
 
 void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
-  const bool own = o.form == Form::model || o.form == Form::bundle;
+  const bool own = o.format == Format::model || o.format == Format::bundle;
   require(own || o.storage == Storage::as_it_is,
           "--precision fp16, int8 and packed are only for ResiDual's own formats; {}",
-          o.form == Form::fairseq ? "fairseq gets float32"
-                                  : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
+          o.format == Format::fairseq
+              ? "fairseq gets float32"
+              : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
   o.output.check();
   const fs::path& output = o.output.path;
   if (own) write_own_form(o, model);
-  if (o.form == Form::fairseq) interop::export_fairseq(model, output);
-  if (o.form == Form::ctranslate2) interop::export_ctranslate2(model, output);
+  if (o.format == Format::fairseq) interop::export_fairseq(model, output);
+  if (o.format == Format::ctranslate2) interop::export_ctranslate2(model, output);
   if (!own) warn_of_tags(model.description());
   fmt::print("{}: {} bytes\n", output.string(), format_count(size_of(output)));
 }
@@ -93,12 +94,12 @@ void add_export(CLI::App& root) {
       ->type_name("PATH")
       ->group(group);
   options->output.add_to(*command, "PATH", group);
-  add_choice<Form>(*command, "--to", options->form,
-                   {{"model", Form::model},
-                    {"bundle", Form::bundle},
-                    {"fairseq", Form::fairseq},
-                    {"ctranslate2", Form::ctranslate2}},
-                   "a model directory, one file, or a directory for fairseq or CTranslate2")
+  add_choice<Format>(*command, "--to", options->format,
+                     {{"model", Format::model},
+                      {"bundle", Format::bundle},
+                      {"fairseq", Format::fairseq},
+                      {"ctranslate2", Format::ctranslate2}},
+                     "a model directory, one file, or a directory for fairseq or CTranslate2")
       ->group(group);
   add_choice<Storage>(*command, "--precision", options->storage,
                       {{"as-stored", Storage::as_it_is},

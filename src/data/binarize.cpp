@@ -25,7 +25,7 @@ struct Block {
   std::vector<uint64_t> numbers;
 };
 
-Sentences encode(const Lines& lines, const text::Vocabulary& vocabulary) {
+Sentences encode(const LineBuffer& lines, const text::Vocabulary& vocabulary) {
   Sentences out;
   for (size_t i = 0; i < lines.size(); ++i) {
     vocabulary.encode(lines[i], out.ids);

@@ -15,7 +15,7 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
-void merge(Finding& total, const Finding& part) {
+void merge(Oddity& total, const Oddity& part) {
   if (total.count == 0) total.first = part.first;
   total.count += part.count;
 }
@@ -85,7 +85,7 @@ Inspection inspect(const std::string& label, const std::vector<PairFiles>& input
 
 std::vector<std::string> warnings(const std::string& label, const Inspection& inspection) {
   std::vector<std::string> out;
-  const auto warn = [&](const Finding& finding, const std::string& what) {
+  const auto warn = [&](const Oddity& finding, const std::string& what) {
     if (finding.count == 0) return;
     out.push_back(fmt::format("{}: {} {} {}, the first in line {}", label,
                               format_count(finding.count), finding.count == 1 ? "pair" : "pairs",

@@ -32,7 +32,7 @@ class HeldOut {
 };
 
 // The number of lines with a defect, and the first such line.
-struct Finding {
+struct Oddity {
   uint64_t count = 0;
   uint64_t first = 0;
   void add(uint64_t line) {
@@ -42,10 +42,10 @@ struct Finding {
 
 struct Inspection {
   uint64_t pairs = 0;
-  Finding empty;                         // an empty side, white space ignored
-  Finding identical;                     // equal sides, not both empty
-  Finding long_line;                     // a side over kLongLineBytes
-  Finding shared_pair, shared_sentence;  // shared with dev or test
+  Oddity empty;                         // an empty side, white space ignored
+  Oddity identical;                     // equal sides, not both empty
+  Oddity long_line;                     // a side over kLongLineBytes
+  Oddity shared_pair, shared_sentence;  // shared with dev or test
 };
 
 constexpr size_t kLongLineBytes = 8192;  // more than the 1024 tokens that a model reads

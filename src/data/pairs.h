@@ -12,8 +12,8 @@
 // Parallel text: two files whose n-th lines translate each other, or one of tab-separated columns.
 namespace residual::data {
 
-// Lines stored contiguously.
-class Lines {
+// LineBuffer stored contiguously.
+class LineBuffer {
  public:
   size_t size() const { return ends_.size(); }
   std::string_view operator[](size_t i) const {
@@ -45,7 +45,7 @@ PairFiles find_pair_files(const std::string& name, const std::string& source_lan
                           const std::string& target_language, const std::vector<int64_t>& columns);
 
 struct PairBlock {
-  Lines source, target;
+  LineBuffer source, target;
   std::vector<uint64_t> numbers;  // number of each pair in the input, from 1
 };
 

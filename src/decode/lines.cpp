@@ -57,13 +57,13 @@ std::vector<std::string> symbols(std::span<const int32_t> ids, const Vocabulary&
   return out;
 }
 
-LineReader::LineReader(const TextTools& tools, ReaderOptions options)
+TextToTokens::TextToTokens(const TextTools& tools, TextToTokensOptions options)
     : tools_(tools),
       options_(std::move(options)),
       to_source_(made(tools.to_source_pieces)),
       to_target_(made(tools.to_target_pieces)) {}
 
-std::vector<int32_t> LineReader::source(std::string_view text) {
+std::vector<int32_t> TextToTokens::source(std::string_view text) {
   require(!unwanted_ || !*unwanted_, "the translation was given up");
   std::vector<int32_t> ids;
   if (!tools_.source_tag.empty()) {
@@ -73,13 +73,13 @@ std::vector<int32_t> LineReader::source(std::string_view text) {
   return ids;
 }
 
-std::vector<int32_t> LineReader::target(std::string_view text) {
+std::vector<int32_t> TextToTokens::target(std::string_view text) {
   std::vector<int32_t> ids;
   encode(text, to_target_, *tools_.target_vocabulary, ids);
   return ids;
 }
 
-std::vector<int32_t> LineReader::phrase(std::string_view text, const std::string& place) {
+std::vector<int32_t> TextToTokens::phrase(std::string_view text, const std::string& place) {
   std::vector<int32_t> tokens = target(text);
   tokens.pop_back();  // </s>
   require(!tokens.empty() && std::ranges::count(tokens, Vocabulary::kUnk) == 0,
@@ -87,7 +87,7 @@ std::vector<int32_t> LineReader::phrase(std::string_view text, const std::string
   return tokens;
 }
 
-std::shared_ptr<Line> LineReader::line(const SourceLine& given, uint64_t number) {
+std::shared_ptr<Line> TextToTokens::line(const SourceLine& given, uint64_t number) {
   check_words(given.text, "line", number);
   auto line = std::make_shared<Line>();
   line->number = number;
@@ -128,8 +128,8 @@ std::shared_ptr<Line> LineReader::line(const SourceLine& given, uint64_t number)
   return line;
 }
 
-void LineReader::add_part(Line& line, std::vector<int32_t> tokens, std::string_view text,
-                          const std::vector<std::string>& wanted) {
+void TextToTokens::add_part(Line& line, std::vector<int32_t> tokens, std::string_view text,
+                            const std::vector<std::string>& wanted) {
   line.parts.push_back(std::move(tokens));
   if (options_.with_pieces) {
     auto& pieces = line.pieces.emplace_back();
@@ -143,9 +143,9 @@ void LineReader::add_part(Line& line, std::vector<int32_t> tokens, std::string_v
           options_.max_positions - 1);
 }
 
-std::shared_ptr<const Phrases> LineReader::phrases(std::string_view text,
-                                                   std::vector<std::string> wanted,
-                                                   uint64_t number) {
+std::shared_ptr<const Phrases> TextToTokens::phrases(std::string_view text,
+                                                     std::vector<std::string> wanted,
+                                                     uint64_t number) {
   require(wanted.size() <= Phrases::kMost,
           "line {}: its translation is to contain {} phrases, up to {} are possible", number,
           wanted.size(), Phrases::kMost);
@@ -163,8 +163,8 @@ std::shared_ptr<const Phrases> LineReader::phrases(std::string_view text,
   return std::make_shared<Phrases>(std::move(tokens), options_.joints());
 }
 
-void LineReader::encode(std::string_view text, const text::LineTransform& to_pieces,
-                        const Vocabulary& vocabulary, std::vector<int32_t>& ids) {
+void TextToTokens::encode(std::string_view text, const text::LineTransform& to_pieces,
+                          const Vocabulary& vocabulary, std::vector<int32_t>& ids) {
   pieces_.clear();
   to_pieces(text, pieces_);
   const size_t first = ids.size();
@@ -175,14 +175,14 @@ void LineReader::encode(std::string_view text, const text::LineTransform& to_pie
   }
 }
 
-bool LineReader::fits(const std::vector<int32_t>& tokens) const {
+bool TextToTokens::fits(const std::vector<int32_t>& tokens) const {
   return static_cast<int64_t>(tokens.size()) <= options_.max_positions;
 }
 
-LineWriter::LineWriter(const TextTools& tools, const SearchOptions& search)
+TokensToText::TokensToText(const TextTools& tools, const SearchOptions& search)
     : tools_(tools), search_(search), to_text_(made(tools.to_text)) {}
 
-Translation LineWriter::translation(const Line& line) {
+Translation TokensToText::translation(const Line& line) {
   Translation made;
   size_t count = line.parts.empty() ? 1 : static_cast<size_t>(search_.n_best);
   for (const auto& part : line.parts) {
@@ -197,7 +197,7 @@ Translation LineWriter::translation(const Line& line) {
   return made;
 }
 
-Output LineWriter::joined(const Line& line, size_t rank) {
+Output TokensToText::joined(const Line& line, size_t rank) {
   Output all;
   double coverage = 0;
   size_t source = 0, source_pieces = 0;
@@ -231,8 +231,8 @@ Output LineWriter::joined(const Line& line, size_t rank) {
   return all;
 }
 
-void LineWriter::append_text(const Line& line, size_t part, const Hypothesis& h,
-                             std::string& text) {
+void TokensToText::append_text(const Line& line, size_t part, const Hypothesis& h,
+                               std::string& text) {
   const size_t given = part == 0 ? line.prefix.size() : 0;
   std::string pieces;
   for (size_t i = 0; i + 1 < h.tokens.size(); ++i) {
@@ -247,7 +247,7 @@ void LineWriter::append_text(const Line& line, size_t part, const Hypothesis& h,
   to_text_(pieces, text);
 }
 
-size_t LineWriter::attended(const std::vector<float>& attention) const {
+size_t TokensToText::attended(const std::vector<float>& attention) const {
   const auto first = attention.begin() + static_cast<std::ptrdiff_t>(tags());
   return std::max_element(first, attention.end() - 1) - first;
 }

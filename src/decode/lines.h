@@ -30,7 +30,7 @@ void check_words(std::string_view text, const char* what, uint64_t number);
 
 std::vector<std::string> symbols(std::span<const int32_t> ids, const text::Vocabulary& vocabulary);
 
-struct ReaderOptions {
+struct TextToTokensOptions {
   int64_t max_positions;
   LongLines long_lines = LongLines::split;
   const Terminology* terminology = nullptr;
@@ -39,10 +39,10 @@ struct ReaderOptions {
 };
 
 // Text to tokens, for one thread.
-class LineReader {
+class TextToTokens {
  public:
   // REQUIRES: the tools live longer.
-  LineReader(const TextTools& tools, ReaderOptions options);
+  TextToTokens(const TextTools& tools, TextToTokensOptions options);
 
   std::vector<int32_t> source(std::string_view text);
   std::vector<int32_t> target(std::string_view text);
@@ -67,7 +67,7 @@ class LineReader {
   bool fits(const std::vector<int32_t>& tokens) const;
 
   const TextTools& tools_;
-  const ReaderOptions options_;
+  const TextToTokensOptions options_;
   text::LineTransform to_source_, to_target_;
   std::string pieces_;
   // The last line's: thousands may have the same, and it may be long.
@@ -77,10 +77,10 @@ class LineReader {
 };
 
 // Tokens to text, for one thread.
-class LineWriter {
+class TokensToText {
  public:
   // REQUIRES: both live longer.
-  LineWriter(const TextTools& tools, const SearchOptions& search);
+  TokensToText(const TextTools& tools, const SearchOptions& search);
 
   Translation translation(const Line& line);
 

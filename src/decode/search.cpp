@@ -35,7 +35,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
     : options_(std::make_shared<const SearchOptions>(options)),
       models_(models),
       start_(model::start_symbol(models[0]->config())),
-      is_marian_(models[0]->config().form == model::Form::marian),
+      never_predicts_unk_(models[0]->config().never_predicts_unk()),
       chooser_(models_.vocabulary(), options.unk_penalty) {
   check(options);
   require(options.attention_layer < models_.decoder_layers(),
@@ -406,7 +406,7 @@ void Search::order_by_phrases(const Sentence& s) {
 std::span<const int32_t> Search::forbidden(const Sentence& s, int h) {
   forbidden_.assign({text::Vocabulary::kPad});
   if (s.length < s.options().min_length || !s.has_phrases(s.live[h])) forbidden_.push_back(kEos);
-  if (s.options().forbid_unk || is_marian_) forbidden_.push_back(text::Vocabulary::kUnk);
+  if (s.options().forbid_unk || never_predicts_unk_) forbidden_.push_back(text::Vocabulary::kUnk);
   // Tokens that would complete n tokens in a row which have been there before.
   const int64_t n = s.options().no_repeat_ngram;
   const int32_t* path = paths_.data() + (s.first_row + h) * path_stride_ + 1;  // after the root

@@ -82,8 +82,8 @@ class Search {
 
   std::shared_ptr<const SearchOptions> options_;  // of sentences that have none of their own
   Ensemble models_;
-  int32_t start_;   // what comes before the first token
-  bool is_marian_;  // which never gives <unk>
+  int32_t start_;  // what comes before the first token
+  bool never_predicts_unk_;
   Chooser chooser_;
   HypothesisTree tree_;
   std::vector<std::vector<float>> node_attention_;  // by node, if wanted

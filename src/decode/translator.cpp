@@ -131,7 +131,7 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
   if (!options.terms.empty()) {
     terminology_ = std::make_shared<Terminology>(Terminology::read(options.terms));
     if (tools_.to_target_pieces || tools_.pieces) {  // otherwise calls say what the target is
-      LineReader texts = reader(tools_);
+      TextToTokens texts = reader(tools_);
       for (const auto& term : terminology_->terms()) {
         texts.phrase(term.target, options.terms.string());
       }
@@ -149,8 +149,8 @@ Translator::Translator(const std::vector<fs::path>& models, const TranslatorOpti
 
 Translator::~Translator() = default;
 
-LineReader Translator::reader(const TextTools& tools, const Terminology* terminology,
-                              bool with_pieces) const {
+TextToTokens Translator::reader(const TextTools& tools, const Terminology* terminology,
+                                bool with_pieces) const {
   return {tools,
           {.max_positions = max_positions_,
            .long_lines = options_.long_lines,
@@ -176,7 +176,7 @@ void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& con
     const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
     const auto& terminology = stream.terms.terminology ? stream.terms.terminology : terminology_;
     const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
-    LineReader texts =
+    TextToTokens texts =
         reader(tools, search.sampling.is_on ? nullptr : terminology.get(), search.replace_unk);
     texts.set_unwanted(stream.terms.unwanted);
     for (uint64_t number = 1;; ++number) {
@@ -221,8 +221,8 @@ void Translator::translate(const Stream& stream) {
   const auto conveyor = std::make_shared<Conveyor>(static_cast<size_t>(ahead));
   std::thread reader([&] { read(stream, conveyor); });
   try {
-    LineWriter writer(stream.terms.tools ? *stream.terms.tools : tools_,
-                      stream.terms.search ? *stream.terms.search : options_.search);
+    TokensToText writer(stream.terms.tools ? *stream.terms.tools : tools_,
+                        stream.terms.search ? *stream.terms.search : options_.search);
     while (const auto line = conveyor->pop()) {
       if (line->error) std::rethrow_exception(line->error);
       for (const auto& outcome : line->outcomes) {
@@ -285,7 +285,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
 void Translator::score_group(std::span<const std::string> sources,
                              std::span<const std::string> targets, uint64_t first,
                              std::span<ScoredLine> scored) const {
-  LineReader texts = reader(tools_);
+  TextToTokens texts = reader(tools_);
   std::vector<Engine> engines;
   for (const auto& model : models_) engines.emplace_back(model);
   std::vector<Pair> pairs;

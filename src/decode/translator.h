@@ -86,7 +86,7 @@ struct ScoredLine {
   double sum = 0;
 };
 
-class LineReader;
+class TextToTokens;
 
 // Raw text in, text out. A line's translation depends on the line alone: not on its neighbours,
 // their order or number, nor on threads. Lines without a word give empty lines. Many threads may
@@ -134,8 +134,8 @@ class Translator {
 
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
-  LineReader reader(const TextTools& tools, const Terminology* terminology = nullptr,
-                    bool with_pieces = false) const;
+  TextToTokens reader(const TextTools& tools, const Terminology* terminology = nullptr,
+                      bool with_pieces = false) const;
   std::shared_ptr<const Joints> joints() const;
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
   void score_group(std::span<const std::string> sources, std::span<const std::string> targets,

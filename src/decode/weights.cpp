@@ -19,8 +19,6 @@ namespace {
 
 using schemes::Side;
 
-constexpr double kMarianEpsilon = 1e-9;  // of its norms
-
 // Gives back the memory of mapped pages that lie wholly in `bytes`; they can be read again.
 void drop_pages(std::span<const std::byte> bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -412,7 +410,7 @@ void Weights::bind(Packer& packer, Stacks& stacks) const {
           const auto numbers = find_(prefix + parameter).numbers;
           return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
         },
-        config.form == model::Form::marian ? kMarianEpsilon : 0);
+        config.norm_epsilon());
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
   }
 }

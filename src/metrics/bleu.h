@@ -22,7 +22,7 @@ enum class Smoothing {
 };
 
 struct BleuOptions {
-  Tokenizer tokenizer = Tokenizer::v13a;
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
   bool lowercase = false;
   Smoothing smoothing = Smoothing::doubled;
   std::optional<double> smoothing_value;

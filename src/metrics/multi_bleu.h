@@ -29,7 +29,7 @@ class MultiBleu final : public Metric {
 
  private:
   MultiBleuOptions options_;
-  Bleu bleu_{{.tokenizer = Tokenizer::none, .smoothing = Smoothing::none}};
+  Bleu bleu_{{.tokenizer = BleuTokenizer::none, .smoothing = Smoothing::none}};
 };
 
 }  // namespace residual::metrics

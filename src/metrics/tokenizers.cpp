@@ -17,12 +17,12 @@
 namespace residual::metrics {
 namespace {
 
-constexpr std::array<std::pair<Tokenizer, std::string_view>, 5> kNames{
-    {{Tokenizer::none, "none"},
-     {Tokenizer::v13a, "13a"},
-     {Tokenizer::intl, "intl"},
-     {Tokenizer::character, "char"},
-     {Tokenizer::zh, "zh"}}};
+constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 5> kNames{
+    {{BleuTokenizer::none, "none"},
+     {BleuTokenizer::v13a, "13a"},
+     {BleuTokenizer::intl, "intl"},
+     {BleuTokenizer::character, "char"},
+     {BleuTokenizer::zh, "zh"}}};
 
 struct Range {
   char32_t first, last;
@@ -250,7 +250,7 @@ void remove_punctuation(std::string& text, bool asian) {
 
 }  // namespace
 
-std::string_view name_of(Tokenizer tokenizer) {
+std::string_view name_of(BleuTokenizer tokenizer) {
   return kNames[static_cast<size_t>(tokenizer)].second;
 }
 
@@ -263,24 +263,24 @@ const std::vector<std::string>& tokenizer_names() {
   return names;
 }
 
-Tokenizer tokenizer_named(std::string_view name) {
+BleuTokenizer tokenizer_named(std::string_view name) {
   for (const auto& [tokenizer, known] : kNames) {
     if (name == known) return tokenizer;
   }
   fail("unknown tokeniser \"{}\"; expected one of {}", name, fmt::join(tokenizer_names(), ", "));
 }
 
-std::string tokenize(Tokenizer tokenizer, std::string_view line) {
+std::string tokenize(BleuTokenizer tokenizer, std::string_view line) {
   switch (tokenizer) {
-    case Tokenizer::v13a:
+    case BleuTokenizer::v13a:
       return tokenize_13a(line);
-    case Tokenizer::intl:
+    case BleuTokenizer::intl:
       return tokenize_intl(line);
-    case Tokenizer::character:
+    case BleuTokenizer::character:
       return tokenize_characters(line);
-    case Tokenizer::zh:
+    case BleuTokenizer::zh:
       return tokenize_zh(line);
-    case Tokenizer::none:
+    case BleuTokenizer::none:
       break;
   }
   return std::string(line);

@@ -7,7 +7,7 @@
 namespace residual::metrics {
 
 // The ways in which BLEU splits a line into words.
-enum class Tokenizer {
+enum class BleuTokenizer {
   none,       // at white space only
   v13a,       // mteval-v13a: ASCII punctuation, WMT's choice
   intl,       // mteval-v14's international mode: Unicode punctuation and symbols
@@ -16,12 +16,12 @@ enum class Tokenizer {
 };
 
 // Names in sacreBLEU's signatures: none, 13a, intl, char, zh.
-std::string_view name_of(Tokenizer tokenizer);
+std::string_view name_of(BleuTokenizer tokenizer);
 const std::vector<std::string>& tokenizer_names();
-Tokenizer tokenizer_named(std::string_view name);
+BleuTokenizer tokenizer_named(std::string_view name);
 
 // Returns the line with white space between its words.
-std::string tokenize(Tokenizer tokenizer, std::string_view line);
+std::string tokenize(BleuTokenizer tokenizer, std::string_view line);
 
 // Tercom's normalisation.
 struct TercomOptions {

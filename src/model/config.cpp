@@ -7,6 +7,34 @@
 
 namespace residual::model {
 
+Conventions conventions(Form form) {
+  using text::Vocabulary;
+  switch (form) {
+    case Form::marian:
+      return {.first_position = 0,
+              .ends_above_lowest = false,
+              .start_symbol = Vocabulary::kBos,
+              .has_output_bias = true,
+              .never_predicts_unk = true,
+              .norm_epsilon = 1e-9};
+    case Form::marian_hf:
+      return {.first_position = 0,
+              .ends_above_lowest = true,
+              .start_symbol = Vocabulary::kBos,
+              .has_output_bias = true,
+              .never_predicts_unk = false,
+              .norm_epsilon = 0};
+    case Form::fairseq:
+      break;
+  }
+  return {.first_position = 2,  // <pad>'s id + 1
+          .ends_above_lowest = false,
+          .start_symbol = Vocabulary::kEos,
+          .has_output_bias = false,
+          .never_predicts_unk = false,
+          .norm_epsilon = 0};
+}
+
 void fields(ConfigVisitor& visit, Config& c) {
   visit.choice("kind", c.kind, {"translation", "language", "masked"},
                "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
@@ -59,9 +87,7 @@ void check(const Config& c) {
           c.source_vocabulary, c.target_vocabulary);
 }
 
-int32_t start_symbol(const Config& c) {
-  return c.form == Form::fairseq ? text::Vocabulary::kEos : text::Vocabulary::kBos;
-}
+int32_t start_symbol(const Config& c) { return conventions(c.form).start_symbol; }
 
 void require_trainable(const Config& c, const char* what) {
   require(c.form == Form::fairseq && c.activation == Activation::relu,

@@ -15,17 +15,23 @@ enum class Kind { translation, language, masked };
 // The embeddings that share a matrix: source, target and output; target and output; none.
 enum class Sharing { all, target, none };
 
-// Differences between toolkits around the same blocks:
-//
-// - fairseq: positions count from 2, and the decoder starts with </s>.
-// - marian: positions count from 0, and the decoder starts with <s>, whose embedding is zero.
-//   Logits have a bias, and norms an epsilon of 1e-9.
-// - marian_hf, which is how Hugging Face's library runs Marian's models: as marian, but with other
-//   position frequencies (positions.h), an embedding of <s>, and fairseq's epsilon of 1e-5.
+// The toolkit a model follows where toolkits differ around the same blocks. marian_hf is how
+// Hugging Face's library runs Marian's models. Only Conventions depend on it.
 enum class Form { fairseq, marian, marian_hf };
 
 // The activation inside a feed-forward block: max(0, x), or x / (1 + e^-x).
 enum class Activation { relu, swish };
+
+// What a form stands for.
+struct Conventions {
+  int64_t first_position;   // the number of a sentence's first token
+  bool ends_above_lowest;   // the positions' last frequency is above 1 / 10000 (positions.h)
+  int32_t start_symbol;     // the decoder's first input; an importer may make its embedding 0
+  bool has_output_bias;     // added to logits
+  bool never_predicts_unk;  // <unk> is forbidden in every search
+  double norm_epsilon;      // of every layer norm; 0: what the scheme asks for
+};
+Conventions conventions(Form form);
 
 // The architecture of a Transformer, which determines its parameters' names and shapes and its
 // forward pass.
@@ -46,7 +52,9 @@ struct Config {
 
   bool has_encoder() const { return kind != Kind::language; }
   bool has_decoder() const { return kind != Kind::masked; }
-  bool has_output_bias() const { return form != Form::fairseq; }
+  bool has_output_bias() const { return conventions(form).has_output_bias; }
+  bool never_predicts_unk() const { return conventions(form).never_predicts_unk; }
+  double norm_epsilon() const { return conventions(form).norm_epsilon; }
   int64_t head_width() const { return width / heads; }
 };
 

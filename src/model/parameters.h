@@ -38,7 +38,7 @@ std::string block_name(const Config& config, schemes::Side side, int block);
 inline constexpr const char* kSourceEmbedding = "source_embedding.weight";
 inline constexpr const char* kTargetEmbedding = "target_embedding.weight";
 inline constexpr const char* kOutputEmbedding = "output.weight";
-inline constexpr const char* kOutputBias = "output.bias";  // of Marian's forms
+inline constexpr const char* kOutputBias = "output.bias";  // if Config::has_output_bias()
 
 // The names of the three matrices; shared matrices have one name.
 std::string source_embedding(const Config& config);

@@ -6,8 +6,9 @@ namespace residual::model {
 
 void sinusoid(int64_t i, std::span<float> row, Form form) {
   const size_t half = row.size() / 2;
-  const auto p = static_cast<double>(form == Form::fairseq ? i + 2 : i);
-  const auto steps = static_cast<double>(form == Form::marian_hf ? half : half - 1);
+  const Conventions by = conventions(form);
+  const auto p = static_cast<double>(by.first_position + i);
+  const auto steps = static_cast<double>(by.ends_above_lowest ? half : half - 1);
   for (size_t j = 0; j < half; ++j) {
     const double w = std::pow(10000.0, -static_cast<double>(j) / steps);
     row[j] = static_cast<float>(std::sin(p * w));

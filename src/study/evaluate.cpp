@@ -24,7 +24,7 @@ void choose_words(TestSet& test, const std::string& tokenizer, const text::Segme
     test.bleu.tokenizer = metrics::tokenizer_named(tokenizer);
     return;
   }
-  test.bleu.tokenizer = metrics::Tokenizer::none;
+  test.bleu.tokenizer = metrics::BleuTokenizer::none;
   test.bleu.smoothing = metrics::Smoothing::none;
   test.to_words = target.to_words();
 }
@@ -57,11 +57,11 @@ const data::PreparedCorpus& training_corpus(const data::Manifest& manifest, cons
 // Returns the directory of the weights that the plan selects.
 fs::path model_of(const EvaluatePlan& plan, const fs::path& run) {
   switch (plan.model) {
-    case Choice::last:
+    case ScoredWeights::last:
       return run / "last";
-    case Choice::best:
+    case ScoredWeights::best:
       return run;
-    case Choice::average:
+    case ScoredWeights::average:
       break;
   }
   fs::path mean = run / "average";

@@ -120,7 +120,7 @@ Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path&
   return all;
 }
 
-Summary summarise(const Findings& all, const Place& place, const std::string& test) {
+Summary summarise(const Findings& all, const GridPlace& place, const std::string& test) {
   Summary summary;
   if (!has_test(all, test)) return summary;
   bool is_better = false, is_worse = false;  // than the baseline, with any seed

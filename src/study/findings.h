@@ -30,7 +30,7 @@ struct Findings {
 Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output);
 
 // One place of the grid, summarised over its seeds.
-struct Place {
+struct GridPlace {
   size_t scheme, depth, schedule;
 };
 struct Summary {
@@ -44,7 +44,7 @@ struct Summary {
 };
 // `test` is a test set's name, kFromEnglish, kToEnglish, or empty for the mean over all. The
 // summary of a test set that the study does not score is empty, even if a run failed.
-Summary summarise(const Findings& findings, const Place& place, const std::string& test = "");
+Summary summarise(const Findings& findings, const GridPlace& place, const std::string& test = "");
 
 // Formats a summary: "35.37", "35.37 ± 0.12", "Fail", "35.37 (1 of 3 failed)"; with an asterisk if
 // p < 0.05; "–" for an empty summary.

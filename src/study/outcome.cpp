@@ -123,11 +123,11 @@ double unigram_entropy(const fs::path& directory) {
   return entropy;
 }
 
-Verdict judge(const Record& record, Choice model, double unigram) {
+Verdict judge(const Record& record, ScoredWeights model, double unigram) {
   Verdict verdict{.dev_nll = std::numeric_limits<double>::quiet_NaN()};
   const auto& dev = record.dev.y;
   if (!dev.empty()) verdict.dev_nll = dev.back();
-  for (size_t i = 0; i < dev.size() && model == Choice::best; ++i) {
+  for (size_t i = 0; i < dev.size() && model == ScoredWeights::best; ++i) {
     if (record.dev.x[i] == static_cast<double>(record.best)) verdict.dev_nll = dev[i];
   }
   if (record.nonfinite) {

@@ -40,6 +40,6 @@ struct Verdict {
   std::string reason;  // message, if it has not converged
   double dev_nll = 0;  // of the scored model, or of the last one of a mean; NaN: unknown
 };
-Verdict judge(const Record& record, Choice model, double unigram);
+Verdict judge(const Record& record, ScoredWeights model, double unigram);
 
 }  // namespace residual::study

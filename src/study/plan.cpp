@@ -216,7 +216,7 @@ void complete(const Plan& plan, Cell& cell) {
           "{}: {}: never validates, so its convergence cannot be judged; set "
           "validate.every_epochs",
           plan.file.string(), cell.name);
-  require(plan.evaluate.model != Choice::average ||
+  require(plan.evaluate.model != ScoredWeights::average ||
               c.checkpoint.keep_epochs >= plan.evaluate.average_epochs,
           "{}: {}: the mean of {} epochs is to be scored, but checkpoint.keep_epochs is {}",
           plan.file.string(), cell.name, plan.evaluate.average_epochs, c.checkpoint.keep_epochs);

@@ -14,7 +14,7 @@
 namespace residual::study {
 
 // The weights of a run that are scored.
-enum class Choice { last, best, average };
+enum class ScoredWeights { last, best, average };
 
 struct SchemePlan {
   std::string name, variant;
@@ -40,7 +40,7 @@ struct TestPlan {
 };
 
 struct EvaluatePlan {
-  Choice model = Choice::last;
+  ScoredWeights model = ScoredWeights::last;
   int64_t average_epochs = 10;
   int64_t beam = 5;
   double length_penalty = 1;

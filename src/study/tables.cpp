@@ -51,7 +51,7 @@ struct Row {
 
 // Tells whether the mean over all test sets includes every one that a column of the table names.
 // Any other mean would not be comparable with the paper's.
-bool is_whole_mean(const PaperTable& table, const Findings& all, const Place& place) {
+bool is_whole_mean(const PaperTable& table, const Findings& all, const GridPlace& place) {
   const int scored = summarise(all, place).scored;
   return std::ranges::all_of(table.columns, [&](const PaperColumn& column) {
     return summarise(all, place, column.test).scored == scored;
@@ -60,9 +60,9 @@ bool is_whole_mean(const PaperTable& table, const Findings& all, const Place& pl
 
 std::string ours(const PaperTable& table, const Findings& all, const Row& row, int64_t layers,
                  const std::string& test) {
-  const Place place{.scheme = row.scheme,
-                    .depth = depth_place(all.plan, layers),
-                    .schedule = schedule_place(all.plan, row.paper.schedule)};
+  const GridPlace place{.scheme = row.scheme,
+                        .depth = depth_place(all.plan, layers),
+                        .schedule = schedule_place(all.plan, row.paper.schedule)};
   const bool trained = place.scheme != kNone && place.depth != kNone && place.schedule != kNone;
   if (!trained || (test.empty() && !is_whole_mean(table, all, place))) return kNothing;
   return text_of(summarise(all, place, test));

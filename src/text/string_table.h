@@ -5,10 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/flat_table.h"
+
 namespace residual::text {
 
-// Strings numbered 0, 1, 2, ... in the order of their first addition. The table uses open
-// addressing and stores the bytes contiguously in one buffer. Copies are independent.
+// Strings numbered 0, 1, 2, ... in the order of their first addition. The table stores the bytes
+// contiguously in one buffer. Copies are independent.
 class StringTable {
  public:
   static constexpr uint32_t kAbsent = UINT32_MAX;
@@ -29,10 +31,13 @@ class StringTable {
     uint32_t id = kAbsent;
   };
 
-  size_t slot_of(std::string_view string, uint32_t hash) const;
-  void resize(size_t slots);
+  struct Layout {
+    using Slot = StringTable::Slot;
+    static bool is_free(const Slot& slot) { return slot.id == kAbsent; }
+    static uint64_t hash(const Slot& slot) { return slot.hash; }
+  };
 
-  std::vector<Slot> slots_ = std::vector<Slot>(16);
+  FlatTable<Layout> table_{16};
   std::vector<size_t> begins_{0};
   std::string bytes_;
 };

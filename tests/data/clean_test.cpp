@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
-#include "data/hash_set.h"
 #include "data/pairs.h"
 
 namespace residual::data {
@@ -68,18 +66,6 @@ TEST(Cleaner, AVeryLongLineIsOnlyTooLong) {
   for (int i = 0; i < 3'000'000; ++i) line += "xy ";
   EXPECT_EQ(clean({}, line, "a"), Verdict::too_long);
   EXPECT_EQ(clean({}, std::string(10'000'000, 'x'), "a"), Verdict::long_word);
-}
-
-TEST(HashSet, KnowsWhatWasInsertedAndNothingElse) {
-  HashSet set;
-  EXPECT_FALSE(set.contains(0));
-  const Random random(1);
-  for (uint64_t i = 0; i < 100'000; ++i) EXPECT_TRUE(set.insert(random.bits(i)));
-  for (uint64_t i = 0; i < 100'000; ++i) EXPECT_FALSE(set.insert(random.bits(i)));
-  for (uint64_t i = 100'000; i < 200'000; ++i) EXPECT_FALSE(set.contains(random.bits(i)));
-  EXPECT_TRUE(set.insert(0));
-  EXPECT_TRUE(set.contains(0));
-  EXPECT_EQ(set.size(), 100'001u);
 }
 
 }  // namespace

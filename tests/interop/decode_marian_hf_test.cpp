@@ -43,7 +43,7 @@ void expect_near(const std::vector<float>& got, const Expected& wanted) {
   }
 }
 
-class HuggingFace : public testing::Test {
+class HuggingFaceDecoding : public testing::Test {
  protected:
   fs::path imported(const char* name, const std::vector<std::string>& tag = {}) const {
     interop::import_marian({.weights = kData / name, .source_tags = tag}, directory_ / name);
@@ -62,7 +62,7 @@ class HuggingFace : public testing::Test {
   test::TemporaryDirectory directory_;
 };
 
-TEST_F(HuggingFace, TranslatesAsTheLibraryDoes) {
+TEST_F(HuggingFaceDecoding, TranslatesAsTheLibraryDoes) {
   TranslatorOptions options;
   options.search.beam = 1;
   options.search.max_length_factor = 5;
@@ -77,23 +77,23 @@ TEST_F(HuggingFace, TranslatesAsTheLibraryDoes) {
 }
 
 // Unknown characters on both sides among them.
-TEST_F(HuggingFace, ScoresAsTheLibraryDoes) {
+TEST_F(HuggingFaceDecoding, ScoresAsTheLibraryDoes) {
   expect_scores(imported("opus-mt-en-art"), "hf.scored.txt");
 }
 
-TEST_F(HuggingFace, ScoresAsTheLibraryDoesBehindATag) {
+TEST_F(HuggingFaceDecoding, ScoresAsTheLibraryDoesBehindATag) {
   expect_scores(imported("opus-mt-en-art", {">>art<<"}), "hf.tagged.txt");
 }
 
 // Two vocabularies, three matrices of embeddings, max(0, x), float32.
-TEST_F(HuggingFace, ScoresAsTheLibraryDoesWithNothingShared) {
+TEST_F(HuggingFaceDecoding, ScoresAsTheLibraryDoesWithNothingShared) {
   const fs::path path = imported("separate");
   EXPECT_EQ(model::Directory::open(path).description().model.sharing, model::Sharing::none);
   expect_scores(path, "separate.scored.txt");
 }
 
 // The search draws from all that the model may say: <unk> too, <s> and <pad> never.
-TEST_F(HuggingFace, OnlySymbolsOfTheVocabularyAreGiven) {
+TEST_F(HuggingFaceDecoding, OnlySymbolsOfTheVocabularyAreGiven) {
   TranslatorOptions options;
   options.search.beam = options.search.n_best = 4;
   Translator translator({imported("opus-mt-en-art")}, options);

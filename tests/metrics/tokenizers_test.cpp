@@ -16,34 +16,34 @@ std::string joined(const std::string& text) {
   return out;
 }
 
-std::string tokens(Tokenizer tokenizer, const std::string& line) {
+std::string tokens(BleuTokenizer tokenizer, const std::string& line) {
   return joined(tokenize(tokenizer, line));
 }
 
 // Expected texts are what sacreBLEU 2.6.0's tokenisers give.
 TEST(Tokenizers, MtevalKeepsPointsBetweenDigitsAndUndoesEscapes) {
-  const auto t = Tokenizer::v13a;
+  const auto t = BleuTokenizer::v13a;
   EXPECT_EQ(tokens(t, "1,000.5 a,b."), "1,000.5 a , b .");
   EXPECT_EQ(tokens(t, "&quot;Hi&quot; &amp;lt; <skipped>x"), "\" Hi \" < x");
   EXPECT_EQ(tokens(t, "a..b 5- it's -x"), "a . . b 5 - it's -x");
 }
 
 TEST(Tokenizers, InternationalCutsUnicodePunctuationAndSymbols) {
-  const auto t = Tokenizer::intl;
+  const auto t = BleuTokenizer::intl;
   EXPECT_EQ(tokens(t, "„Ja“, 5€ 1.5"), "„ Ja “ , 5 € 1.5");
   EXPECT_EQ(tokens(t, "in 1999."), "in 1999.");            // mteval-v14 does not look past the end
   EXPECT_EQ(tokens(t, "a\U0001F8B2z"), "a \U0001F8B2 z");  // a symbol since Unicode 16
 }
 
 TEST(Tokenizers, CharactersAndChineseCharactersStandAlone) {
-  EXPECT_EQ(tokens(Tokenizer::character, "a é 日"), "a é 日");
-  EXPECT_EQ(tokens(Tokenizer::character, "né\t日"), "n é 日");
-  EXPECT_EQ(tokens(Tokenizer::zh, "我爱NLP。"), "我 爱 NLP 。");
+  EXPECT_EQ(tokens(BleuTokenizer::character, "a é 日"), "a é 日");
+  EXPECT_EQ(tokens(BleuTokenizer::character, "né\t日"), "n é 日");
+  EXPECT_EQ(tokens(BleuTokenizer::zh, "我爱NLP。"), "我 爱 NLP 。");
 }
 
 TEST(Tokenizers, AnUnknownNameListsWhatThereIs) {
-  EXPECT_EQ(tokenizer_named("13a"), Tokenizer::v13a);
-  EXPECT_EQ(name_of(Tokenizer::character), "char");
+  EXPECT_EQ(tokenizer_named("13a"), BleuTokenizer::v13a);
+  EXPECT_EQ(name_of(BleuTokenizer::character), "char");
   EXPECT_THROW(tokenizer_named("ja-mecab"), Error);
 }
 

@@ -24,31 +24,32 @@ Record validated(std::vector<double> nll) {
 }
 
 TEST(Convergence, IsBeingBetterThanWordFrequencies) {
-  EXPECT_TRUE(judge(validated({9, 7.9}), Choice::last, 8).converged);
-  EXPECT_FALSE(judge(validated({9, 8}), Choice::last, 8).converged);
-  EXPECT_THAT(judge(validated({9, 9}), Choice::last, 8).reason,
+  EXPECT_TRUE(judge(validated({9, 7.9}), ScoredWeights::last, 8).converged);
+  EXPECT_FALSE(judge(validated({9, 8}), ScoredWeights::last, 8).converged);
+  EXPECT_THAT(judge(validated({9, 9}), ScoredWeights::last, 8).reason,
               HasSubstr("512.0, not below the 256.0"));
 }
 
 TEST(Convergence, IsThatOfTheModelWhichIsScored) {
-  EXPECT_FALSE(judge(validated({5, 12}), Choice::last, 8).converged);
-  EXPECT_FALSE(judge(validated({5, 12}), Choice::average, 8).converged);
+  EXPECT_FALSE(judge(validated({5, 12}), ScoredWeights::last, 8).converged);
+  EXPECT_FALSE(judge(validated({5, 12}), ScoredWeights::average, 8).converged);
   Record record = validated({5, 6, 12});
   record.best = 1;  // by BLEU
-  EXPECT_TRUE(judge(record, Choice::best, 8).converged);
-  EXPECT_EQ(judge(record, Choice::best, 8).dev_nll, 6);
+  EXPECT_TRUE(judge(record, ScoredWeights::best, 8).converged);
+  EXPECT_EQ(judge(record, ScoredWeights::best, 8).dev_nll, 6);
 }
 
 TEST(Convergence, NeedsFiniteNumbersAndAValidation) {
   Record record = validated({5});
   record.nonfinite = true;
   record.updates = 12;
-  EXPECT_THAT(judge(record, Choice::last, 8).reason, HasSubstr("not finite after update 12"));
-  EXPECT_FALSE(judge(validated({}), Choice::best, 8).converged);
-  EXPECT_FALSE(judge(validated({5, NAN}), Choice::last, 8).converged);
+  EXPECT_THAT(judge(record, ScoredWeights::last, 8).reason,
+              HasSubstr("not finite after update 12"));
+  EXPECT_FALSE(judge(validated({}), ScoredWeights::best, 8).converged);
+  EXPECT_FALSE(judge(validated({5, NAN}), ScoredWeights::last, 8).converged);
   record = validated({NAN, 5});
   record.best = 1;
-  EXPECT_TRUE(judge(record, Choice::best, 8).converged);
+  EXPECT_TRUE(judge(record, ScoredWeights::best, 8).converged);
 }
 
 TEST(Convergence, WordFrequenciesAreThoseOfTheDevTargetsWithTheirEnds) {
