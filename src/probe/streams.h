@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "probe/trace.h"
+#include "schemes/choice.h"
 #include "schemes/scheme.h"
 
 // A scheme run on block outputs that are given: recorded in a pass, or drawn at random. No block
@@ -13,7 +14,7 @@ namespace residual::probe {
 
 struct StreamSpec {
   schemes::Stack stack;
-  schemes::Options scheme;
+  schemes::Choice scheme;
   const nn::Parameters* parameters = nullptr;  // of norms and weights; null: as they start
   bool shares = false;                         // whether to measure them, and what passes on
 };
@@ -21,7 +22,8 @@ struct StreamSpec {
 // How much of a residual sum is the block's own output: Var[c f_k] / Var[a x_k + c f_k], with the
 // factors the scheme gives them; Var over a row's elements, averaged over rows. Liu et al. 2020
 // (arXiv:2004.08249) explain Pre-LN's collapse by its decay with k. One number for each sum that
-// f_k joins, the stream that blocks see first: ResiDual's dual stream comes second.
+// f_k joins, the stream that blocks see first: a stream that no block sees comes
+// second.
 using Shares = std::vector<std::vector<double>>;  // [block][sum]
 
 struct StreamRun {
@@ -41,7 +43,7 @@ StreamRun run_streams(const StreamSpec& spec, const Tensor& embedded,
 // The output that a scheme makes of the first `layers` layers of a traced stack. It may be another
 // scheme than the traced one if the model has its parameters.
 Tensor replay(const nn::Parameters& parameters, const StackTrace& trace,
-              const schemes::Options& scheme, int layers);
+              const schemes::Choice& scheme, int layers);
 
 // The traced stack again, with the shares of its blocks.
 StreamRun measure_streams(const nn::Parameters& parameters, const StackTrace& trace);

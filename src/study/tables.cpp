@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/progress.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 
 namespace residual::study {
@@ -30,7 +29,7 @@ size_t depth_place(const Plan& plan, int64_t layers) {
 
 // What the paper's rows know a scheme by: they are of its first variant.
 std::string paper_name(const SchemePlan& scheme) {
-  const std::string first = schemes::resolve<schemes::Listing>({.name = scheme.name}).variant;
+  const std::string first = schemes::resolve({.name = scheme.name}).variant;
   const bool is_first = scheme.variant.empty() || scheme.variant == first;
   return is_first ? scheme.name : scheme.name + ":" + scheme.variant;
 }
