@@ -28,7 +28,6 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "ops/mode.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "train/learner.h"
 #include "training_kernels/product.h"
@@ -270,7 +269,7 @@ double run(const Options& options, int threads) {
 
 std::vector<std::string> all_schemes() {
   std::vector<std::string> names;
-  for (const auto& entry : schemes::registry<schemes::Listing>()) names.push_back(entry.name);
+  for (const auto& entry : schemes::registry()) names.push_back(entry.name);
   return names;
 }
 

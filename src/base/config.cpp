@@ -66,6 +66,43 @@ std::string_view type_name(const toml::node& node) {
   }
 }
 
+// Finds the keys of a table that have their default values. Lists and tables are not looked at.
+class Defaults : public ConfigVisitor {
+ public:
+  Defaults(const toml::table& table, std::set<std::string>& found) : table_(table), found_(found) {}
+
+  void operator()(const char* key, bool& value, const char*) override { compare(key, value); }
+  void operator()(const char* key, int64_t& value, const char*, Range) override {
+    compare(key, value);
+  }
+  void operator()(const char* key, double& value, const char*, Range) override {
+    compare(key, value);
+  }
+  void operator()(const char* key, std::string& value, const char*) override {
+    compare(key, value);
+  }
+  void operator()(const char*, std::vector<std::string>&, const char*) override {}
+  void operator()(const char*, std::vector<int64_t>&, const char*) override {}
+
+ protected:
+  void choose(const char* key, size_t& index, std::span<const std::string> names,
+              const char*) override {
+    compare(key, names[index]);
+  }
+  void group(const char*, const char*, const std::function<void()>&) override {}
+  void groups(const char*, const char*, const List&) override {}
+
+ private:
+  template <class T>
+  void compare(const char* key, const T& value) {
+    const toml::node* node = table_.get(key);
+    if (node != nullptr && node->value<T>() == value) found_.insert(key);
+  }
+
+  const toml::table& table_;
+  std::set<std::string>& found_;
+};
+
 // Fills the struct from a parsed document. Keys that no field asked for are unknown.
 class Reader : public ConfigVisitor {
  public:
@@ -106,6 +143,10 @@ class Reader : public ConfigVisitor {
   void operator()(const char* key, std::vector<int64_t>& value, const char*) override {
     list(key, value,
          [&](const toml::node& node) { return scalar<int64_t>(node, key, "an integer"); });
+  }
+  void pass_over_defaults(const ConfigFields& others) override {
+    Defaults defaults(*table_, passed_over_);
+    others(defaults);
   }
 
  protected:
@@ -216,17 +257,19 @@ class Reader : public ConfigVisitor {
     const toml::table* const outer_table = std::exchange(table_, &table);
     auto outer_path = std::exchange(path_, std::move(path));
     auto outer_known = std::exchange(known_, {});
+    auto outer_passed_over = std::exchange(passed_over_, {});
     body();
     refuse_unknown();
     table_ = outer_table;
     path_ = std::move(outer_path);
     known_ = std::move(outer_known);
+    passed_over_ = std::move(outer_passed_over);
   }
 
   void refuse_unknown() const {
     for (const auto& [key, node] : *table_) {
       const std::string name(key.str());
-      if (known_.contains(name)) continue;
+      if (known_.contains(name) || passed_over_.contains(name)) continue;
       const std::vector<std::string> known(known_.begin(), known_.end());
       const std::string hint = suggestion(name, known);
       fail("{}unknown key \"{}\"{}", where(key.source()), dotted(path_, name),
@@ -238,7 +281,7 @@ class Reader : public ConfigVisitor {
   const std::string* raw_;
   const toml::table* table_;
   std::string path_;  // of table_, dotted
-  std::set<std::string> known_;
+  std::set<std::string> known_, passed_over_;
 };
 
 class Writer : public ConfigVisitor {

@@ -54,6 +54,10 @@ class ConfigVisitor {
     value = static_cast<Enumeration>(index);
   }
 
+  // Keys that this table may have without meaning anything, such as keys that older versions wrote:
+  // a reader accepts each of `others` where it has the value that it has there.
+  virtual void pass_over_defaults(const std::function<void(ConfigVisitor&)>& /*others*/) {}
+
   // A nested table: [key].
   template <class Struct>
   void table(const char* key, Struct& value, const char* meaning) {

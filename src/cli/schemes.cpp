@@ -8,7 +8,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "schemes/listing.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 
 namespace residual::cli {
 namespace {
@@ -43,10 +43,19 @@ int64_t parameter_count(const std::string& name, const Options& options) {
   return count;
 }
 
+// "eta = 1.0": the scheme's keys in [model.residual] and their defaults.
+std::vector<std::string> own_options(const std::string& name) {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : schemes::option_values({.name = name})) {
+    all.push_back(fmt::format("{} = {}", key, value));
+  }
+  return all;
+}
+
 void print(const Options& options) {
   nlohmann::json all = nlohmann::json::array();
-  if (!options.name.empty()) check_typed([&] { schemes::find<Listing>(options.name); });
-  for (const auto& entry : schemes::registry<Listing>()) {
+  if (!options.name.empty()) check_typed([&] { schemes::find(options.name); });
+  for (const auto& entry : schemes::registry()) {
     if (!options.name.empty() && entry.name != options.name) continue;
     const int64_t count = parameter_count(entry.name, options);
     if (options.json) {
@@ -55,6 +64,7 @@ void print(const Options& options) {
                      {"variants", entry.variants},
                      {"equations", entry.equations},
                      {"parameters", entry.parameters},
+                     {"options", own_options(entry.name)},
                      {"parameter_count", count}});
       continue;
     }
@@ -66,6 +76,8 @@ void print(const Options& options) {
     if (!entry.variants.empty()) {
       fmt::print("{:12}variants: {}\n", "", fmt::join(entry.variants, ", "));
     }
+    const auto own = own_options(entry.name);
+    if (!own.empty()) fmt::print("{:12}options: {}\n", "", fmt::join(own, ", "));
     fmt::print("\n");
   }
   if (options.json) {

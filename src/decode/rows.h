@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/rows.h"
+#include "schemes/scheme.h"
 
 // The arithmetic on which residual schemes decode: rows of floats in buffers that are used again
 // as soon as nobody holds them, so that the few a stack needs stay in the cache.
@@ -78,7 +79,7 @@ inline void Rows::release() {
   if (buffer_ != nullptr && --buffer_->holders == 0) buffer_->pool->free_.push_back(buffer_);
 }
 
-// What schemes::Scheme asks of an arithmetic. Parameters are found by their name within the stack;
+// A schemes::Arithmetic. Parameters are found by their name within the stack;
 // they must outlive the scheme.
 class RowArithmetic {
  public:
@@ -129,5 +130,7 @@ Rows scale(RowArithmetic::Vector w, const Rows& x);
 // Only calibration before training calls these.
 double variance(const Rows& x);
 void assign(RowArithmetic::Vector w, double c);
+
+static_assert(schemes::Arithmetic<RowArithmetic>);
 
 }  // namespace residual::decode

@@ -12,7 +12,7 @@
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "model/parameters.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 
 namespace residual::decode {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "model/parameters.h"
+#include "schemes/resi_dual.h"
 
 namespace residual::interop {
 namespace {
@@ -229,7 +230,8 @@ model::Config fairseq_config(const model::SafeTensors& file, const FairseqOption
   require(options.eta == 0 || c.residual.name == "resi-dual",
           "--eta: applies to resi-dual only; {} is a {} model", file.name(), c.residual.name);
   if (c.residual.name == "resi-dual") {
-    c.residual.eta = options.eta != 0 ? options.eta : number(file, "eta", 1);
+    const double eta = options.eta != 0 ? options.eta : number(file, "eta", 1);
+    c.residual.options = schemes::ResiDual::Options{.eta = eta};
   }
   check(c);
   return c;

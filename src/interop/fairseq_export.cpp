@@ -5,6 +5,8 @@
 #include "interop/fairseq_import.h"
 #include "model/export.h"
 #include "model/parameters.h"
+#include "schemes/registry.h"
+#include "schemes/resi_dual.h"
 
 namespace residual::interop {
 namespace {
@@ -46,10 +48,11 @@ void export_fairseq(const model::Directory& model, const fs::path& output) {
       tensors.add(name, model::Dtype::f32, shape, std::vector<float>(from, from + part.rows * row));
     }
   }
+  const auto dual = schemes::options_of<schemes::ResiDual>(d.model.residual);  // others: eta is 1
   std::map<std::string, std::string> metadata = {{"format", "pt"},
                                                  {"scheme", d.model.residual.name},
                                                  {"heads", fmt::format("{}", d.model.heads)},
-                                                 {"eta", fmt::format("{}", d.model.residual.eta)}};
+                                                 {"eta", fmt::format("{}", dual.eta)}};
   const bool is_plain = d.directions.size() == 1 && d.directions[0].source_tag.empty();
   if (!is_plain) metadata[kDirections] = format_directions(d.directions);
   AtomicDirectory directory(output, /*replace=*/true, model::kWeightsFile);

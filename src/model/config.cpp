@@ -1,7 +1,6 @@
 #include "model/config.h"
 
 #include "base/error.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "text/vocabulary.h"
 
@@ -71,7 +70,7 @@ void check_vocabulary(const char* key, int64_t symbols) {
 }  // namespace
 
 void check(const Config& c) {
-  schemes::resolve<schemes::Listing>(c.residual);
+  schemes::resolve(c.residual);
   check_vocabulary("source_vocabulary", c.source_vocabulary);
   check_vocabulary("target_vocabulary", c.target_vocabulary);
   require(c.width % c.heads == 0, "model.width: {} is not divisible by {} heads", c.width, c.heads);

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/config.h"
-#include "schemes/options.h"
+#include "schemes/choice.h"
 #include "schemes/scheme.h"
 
 namespace residual::model {
@@ -48,7 +48,7 @@ struct Config {
   Activation activation = Activation::relu;
   int64_t source_vocabulary = 0;  // 0 in a recipe: taken from the prepared corpus
   int64_t target_vocabulary = 0;
-  schemes::Options residual;
+  schemes::Choice residual;
 
   bool has_encoder() const { return kind != Kind::language; }
   bool has_decoder() const { return kind != Kind::masked; }

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "schemes/listing.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 #include "text/vocabulary.h"
 
 namespace residual::model {
@@ -162,14 +162,14 @@ void initialise(const Parameter& p, const Config& config, uint64_t seed, std::sp
     std::ranges::fill(values, static_cast<float>(p.value));
     return;
   }
-  const schemes::Options options = schemes::resolve<schemes::Listing>(config.residual);
-  const auto& scheme = schemes::find<schemes::Listing>(options.name);
+  const schemes::Choice choice = schemes::resolve(config.residual);
+  const auto& scheme = schemes::find(choice.name);
   const Random random(seed, checksum(p.name));
   const bool is_bias = p.shape.size() == 1;
   const int64_t columns = is_bias ? 1 : p.inputs;
   int64_t at = 0;
   for (const auto& part : p.parts) {
-    const schemes::Init init = scheme.init(part.role, stack(config, p.side), options);
+    const schemes::Init init = scheme.init(part.role, stack(config, p.side), choice);
     const schemes::Law law = is_bias ? schemes::Law::fan_in_uniform : init.law;
     const double gain = is_bias ? init.bias_gain : init.gain;
     for (const int64_t end = at + part.rows * columns; at < end; ++at) {

@@ -6,6 +6,7 @@
 
 #include "nn/parameters.h"
 #include "ops/norm.h"
+#include "schemes/scheme.h"
 
 // The arithmetic of schemes/ for training, on autograd tensors.
 namespace residual::nn {
@@ -80,5 +81,7 @@ inline void assign(const Arithmetic::Vector& w, double c) {
   at::Tensor values = w.values;
   values.fill_(c);
 }
+
+static_assert(schemes::Arithmetic<Arithmetic>);
 
 }  // namespace residual::nn

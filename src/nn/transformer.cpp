@@ -7,7 +7,7 @@
 #include "model/positions.h"
 #include "nn/blocks.h"
 #include "ops/embedding.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 
 namespace residual::nn {
 namespace {

@@ -75,32 +75,38 @@ void add_split_figures(const SideStacks& side, std::vector<report::Figure>& figu
   for (const auto& [label, stack] : side.stacks) {
     const auto& gradients = stack->gradients;
     if (!gradients.split) continue;
-    const auto& [post, dual, direct] = *gradients.split;
+    const auto& [streams, direct] = *gradients.split;
     report::Figure f = side.figure("split-" + file_name(label));
-    f.title = label + ": the two parts of a block's gradient";
+    f.title = label + ": the parts of a block's gradient, by stream";
     f.y_label = "Frobenius norm, parameters";
     f.log_y = true;
     f.note =
-        "Equation 4, each part by differentiating with the other cut at the stack's output. They "
+        "Equation 4, each part by differentiating with the others cut at the stack's output. They "
         "add up as vectors, not as norms.";
-    f.series = {report::counted("whole", gradients.total.parameters),
-                report::counted("through the Post-LN stream", post.parameters),
-                report::counted("through the dual stream", dual.parameters)};
+    f.series = {report::counted("whole", gradients.total.parameters)};
+    for (const auto& part : streams) {
+      f.series.push_back(
+          report::counted(fmt::format("through the {} stream", part.stream), part.parameters));
+    }
     figures.push_back(f);
 
     f.id = side.figure("split-reaching-" + file_name(label)).id;
-    f.title = label + ": the two parts of what reaches a block";
+    f.title = label + ": the parts of what reaches a block, by stream";
     f.y_label = "Frobenius norm, block's output";
-    f.note =
-        "The dual stream is a sum: the gradient it hands on directly is the same for every block, "
-        "and a floor unless what comes through the blocks above points the other way.";
+    const std::string& last = streams.back().stream;
+    f.note = fmt::format(
+        "The {} stream is a sum: the gradient it hands on directly is the same for every block, "
+        "and a floor unless what comes through the blocks above points the other way.",
+        last);
     const size_t blocks = gradients.total.outputs.size();
-    f.series = {
-        report::counted("whole", gradients.total.outputs),
-        report::counted("through the Post-LN stream", post.outputs),
-        report::counted("through the dual stream", dual.outputs),
-        predicted(report::counted("of the dual, directly", std::vector<double>(blocks, direct)),
-                  2)};
+    f.series = {report::counted("whole", gradients.total.outputs)};
+    for (const auto& part : streams) {
+      f.series.push_back(
+          report::counted(fmt::format("through the {} stream", part.stream), part.outputs));
+    }
+    f.series.push_back(predicted(report::counted(fmt::format("of the {}, directly", last),
+                                                 std::vector<double>(blocks, direct)),
+                                 streams.size()));
     figures.push_back(std::move(f));
   }
 }

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "schemes/registry.h"
+
 namespace residual::probe {
 namespace {
 
@@ -23,21 +25,20 @@ void clear(const nn::Parameters& parameters, const std::vector<StackTrace>& stac
   }
 }
 
-// In ResiDual blocks see the streams of Post-LN; only the stack's output differs. So the Post-LN
-// part is what Post-LN would make of the same blocks, and the dual one is ResiDual without it.
+// A part of the output is what another scheme makes of the same blocks, because they see the same
+// in it.
 GradientSplit split(const nn::Parameters& parameters, const std::vector<StackTrace>& stacks,
-                    const StackTrace& trace, const Tensor& g) {
-  schemes::Options resi_dual = parameters.config().residual;
-  const double weight = resi_dual.output_scale;
-  resi_dual.output_scale = 0;
-  const auto part = [&](const schemes::Options& scheme, const Tensor& gradient) {
+                    const StackTrace& trace, const std::vector<schemes::Part>& parts,
+                    const Tensor& g) {
+  GradientSplit made;
+  for (const auto& part : parts) {
     clear(parameters, stacks);
-    replay(parameters, trace, scheme, trace.layers()).backward(gradient, /*retain_graph=*/true);
-    return gradients_of(parameters, trace);
-  };
-  GradientSplit parts{.post = part({.name = "post-ln"}, weight * g), .dual = part(resi_dual, g)};
-  parts.direct = parts.dual.outputs.back();
-  return parts;
+    replay(parameters, trace, part.alone, trace.layers())
+        .backward(part.weight * g, /*retain_graph=*/true);
+    made.streams.push_back({gradients_of(parameters, trace), part.stream});
+  }
+  made.direct = made.streams.back().outputs.back();
+  return made;
 }
 
 }  // namespace
@@ -62,8 +63,9 @@ std::vector<StackGradients> measure_gradients(const nn::Parameters& parameters,
     for (const Tensor& f : trace.outputs) f.retain_grad();
   }
   parameters.gradients().zero_();
-  const bool is_resi_dual = parameters.config().residual.name == "resi-dual";
-  (loss.sum / loss.predictions).backward({}, /*retain_graph=*/is_resi_dual);
+  const schemes::Choice& scheme = parameters.config().residual;
+  const auto parts = schemes::find(scheme.name).parts(scheme);
+  (loss.sum / loss.predictions).backward({}, /*retain_graph=*/!parts.empty());
 
   std::vector<StackGradients> measured;
   std::vector<Tensor> at_outputs;
@@ -71,8 +73,8 @@ std::vector<StackGradients> measure_gradients(const nn::Parameters& parameters,
     measured.push_back({.side = trace.side, .total = gradients_of(parameters, trace)});
     at_outputs.push_back(trace.y.grad());
   }
-  for (size_t s = 0; is_resi_dual && s < stacks.size(); ++s) {
-    measured[s].split = split(parameters, stacks, stacks[s], at_outputs[s]);
+  for (size_t s = 0; !parts.empty() && s < stacks.size(); ++s) {
+    measured[s].split = split(parameters, stacks, stacks[s], parts, at_outputs[s]);
   }
   return measured;
 }

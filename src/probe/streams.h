@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "probe/trace.h"
+#include "schemes/choice.h"
 #include "schemes/scheme.h"
 
 // Runs a scheme on given block outputs, which were recorded in a pass or drawn at random. No block
@@ -13,7 +14,7 @@ namespace residual::probe {
 
 struct StreamSpec {
   schemes::Stack stack;
-  schemes::Options scheme;
+  schemes::Choice scheme;
   const nn::Parameters* parameters = nullptr;  // norms and weights; null: their initial values
   bool shares = false;                         // whether to measure shares and passes_sum
 };
@@ -21,8 +22,8 @@ struct StreamSpec {
 // The share of the block's output in a residual sum: Var[c f_k] / Var[a x_k + c f_k], with the
 // scheme's factors; Var is over a row's elements, averaged over rows. Liu et al. 2020
 // (arXiv:2004.08249) explain Pre-LN's collapse by the decay of this share with k. There is one
-// number for each sum that f_k joins; the stream that blocks see comes first, ResiDual's dual
-// stream second.
+// number for each sum that f_k joins; the stream that blocks see comes first, a
+// stream that no block sees second.
 using Shares = std::vector<std::vector<double>>;  // [block][sum]
 
 struct StreamRun {
@@ -42,7 +43,7 @@ StreamRun run_streams(const StreamSpec& spec, const Tensor& embedded,
 // Returns the output of a scheme for the first `layers` layers of a traced stack. The scheme may
 // differ from the traced one if the model has its parameters.
 Tensor replay(const nn::Parameters& parameters, const StackTrace& trace,
-              const schemes::Options& scheme, int layers);
+              const schemes::Choice& scheme, int layers);
 
 // Runs the traced stack again and measures the shares of its blocks.
 StreamRun measure_streams(const nn::Parameters& parameters, const StackTrace& trace);

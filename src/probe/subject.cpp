@@ -11,7 +11,6 @@
 #include "run/corpora.h"
 #include "run/run_directory.h"
 #include "run/start.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 
 namespace residual::probe {
@@ -29,12 +28,12 @@ run::TrainConfig iwslt_sized() {
 }
 
 // "name" or "name:variant"; if it is the configured scheme, with the options that it has there.
-schemes::Options parse_scheme(const std::string& text, const schemes::Options& configured) {
+schemes::Choice parse_scheme(const std::string& text, const schemes::Choice& configured) {
   const size_t colon = text.find(':');
-  schemes::Options options{.name = text.substr(0, colon)};
-  if (options.name == configured.name) options = configured;
-  if (colon != std::string::npos) options.variant = text.substr(colon + 1);
-  return schemes::resolve<schemes::Listing>(options);
+  schemes::Choice choice{.name = text.substr(0, colon)};
+  if (choice.name == configured.name) choice = configured;
+  if (colon != std::string::npos) choice.variant = text.substr(colon + 1);
+  return schemes::resolve(choice);
 }
 
 void copy_values(nn::Parameters& parameters, size_t i, std::span<const float> values) {
@@ -148,9 +147,9 @@ void require_changeable(const Subject& subject, const ModelOptions& options) {
 // `scheme`: one of those asked for; empty: the configured one.
 void change_model(Subject& subject, const ModelOptions& options, const std::string& scheme) {
   run::TrainConfig& config = subject.config;
-  schemes::Options& residual = config.model.residual;
+  schemes::Choice& residual = config.model.residual;
   if (!scheme.empty()) residual = parse_scheme(scheme, residual);
-  const schemes::Options chosen = residual;
+  const schemes::Choice chosen = residual;
   apply_settings<run::TrainConfig>(options.settings, config);
   require(scheme.empty() || (residual.name == chosen.name && residual.variant == chosen.variant),
           "--set model.residual.name, model.residual.variant: --compare and --scheme say them "

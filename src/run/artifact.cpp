@@ -11,7 +11,6 @@
 #include "model/parameters.h"
 #include "run/checkpoint.h"
 #include "run/run_directory.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 
 namespace residual::run {
@@ -28,14 +27,13 @@ uint64_t bytes_in(const fs::path& path) {
   return bytes;
 }
 
-ordered_json describe_scheme(const schemes::Options& given) {
-  const schemes::Options o = schemes::resolve<schemes::Listing>(given);
-  ordered_json out = {{"name", o.name}};
-  if (!o.variant.empty()) out["variant"] = o.variant;
-  if (o.name == "resi-dual") out["eta"] = o.eta;
-  if (o.output_scale != 1) out["output_scale"] = o.output_scale;
-  if (o.dual_from_zero) out["dual_stream_from"] = "zero";
-  if (o.alpha != 0) out["alpha"] = o.alpha;
+ordered_json describe_scheme(const schemes::Choice& given) {
+  const schemes::Choice choice = schemes::resolve(given);
+  ordered_json out = {{"name", choice.name}};
+  if (!choice.variant.empty()) out["variant"] = choice.variant;
+  for (const auto& [key, value] : schemes::option_values(choice)) {
+    out[key] = ordered_json::parse(value);
+  }
   return out;
 }
 

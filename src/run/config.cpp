@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 
 namespace residual::run {
@@ -258,7 +257,7 @@ TrainConfig resolve(TrainConfig c, int processes) {
   }
   if (c.schedule.total == 0) c.schedule.total = c.train.max_updates;
   if (c.batch.last_temperature == 0) c.batch.last_temperature = c.batch.temperature;
-  c.model.residual = schemes::resolve<schemes::Listing>(c.model.residual);
+  c.model.residual = schemes::resolve(c.model.residual);
   return c;
 }
 
@@ -312,7 +311,11 @@ std::vector<Difference> differences(const TrainConfig& before, TrainConfig now, 
   if (now.model.target_vocabulary == 0)
     now.model.target_vocabulary = before.model.target_vocabulary;
   const bool ends = has_end(now.schedule);  // the other kinds ignore the total
-  const auto old_values = flatten(before);
+  auto old_values = flatten(before);
+  // Keys that only the new scheme has were at their defaults.
+  TrainConfig with_defaults = before;
+  with_defaults.model.residual = {.name = now.model.residual.name};
+  old_values.merge(flatten(with_defaults));
   std::vector<Difference> found;
   for (const auto& [key, value] : flatten(resolve(std::move(now)))) {
     const std::string& old_value = old_values.at(key);

@@ -1,10 +1,7 @@
 #pragma once
 
-#include "schemes/options.h"
-#include "schemes/scheme.h"
-
 // How the weights of a model start. A scheme names a law for each role a matrix can have, because
-// T-Fixup and DeepNorm are mostly their initialisation and the others' authors differ in it.
+// some schemes are mostly their initialisation and the others' authors differ in it.
 namespace residual::schemes {
 
 enum class Role { embedding, query, key, value, output, inner, outer };  // inner, outer: W1, W2
@@ -28,8 +25,7 @@ Init init_fairseq(Role role);
 // fairseq up to 0.9, the base of DLCL's, T-Fixup's and Admin's code: Xavier and zero biases.
 Init init_xavier(Role role);
 
-Init init_b2t(Role role, const Stack& stack, const Options& options);
-Init init_deepnorm(Role role, const Stack& stack, const Options& options);
-Init init_t_fixup(Role role, const Stack& stack);
+// The roles whose size bounds how far a block moves its input.
+bool is_on_the_value_path(Role role);
 
 }  // namespace residual::schemes

@@ -60,4 +60,6 @@ inline Listing::Tensor scale(Listing::Vector, Listing::Tensor) { return {}; }
 inline double variance(Listing::Tensor) { return 0; }
 inline void assign(Listing::Vector, double) {}
 
+static_assert(Arithmetic<Listing>);
+
 }  // namespace residual::schemes

@@ -2,27 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 // A residual scheme decides what each block of a stack sees and how the blocks' outputs become the
 // stack's output: it is the function (x, f_1 ... f_N) -> y. It owns the loop over the blocks, so
 // that forward() can be read against the equations of its paper. It knows no attention and no
-// tensor library: an Arithmetic A gives it
-//
-//   A::Tensor                        rows [n, D]; copying one copies a handle
-//   A::Norm, A::Vector, A::Scalar    learnable: a LayerNorm, a D-vector, a number
-//   a.norm(name, eps), a.vector(name, value), a.scalar(name, value)
-//                                    make one, or find it among a model's weights
-//   add(x, f)       x + f            add(x, c, f)    x + c f, c a number or a Scalar
-//   scale(x, c)     c x              scale(w, x)     w_j x_ij, w a Vector
-//   norm(x)         LN(x)            norm.add(x, f)  LN(x + f)
-//   norm.add_both(x, d, f, eta)      {LN(x + f), d + eta f}: both streams of ResiDual in one pass
-//   variance(x), assign(w, c)        of all elements; all elements become c: for calibrate() only
-//
-// in training (autograd tensors) and in decoding (raw rows), and in tests (doubles).
+// tensor library: an Arithmetic gives it rows and what can be done with them, in training (autograd
+// tensors), in decoding (raw rows) and in tests (doubles).
 namespace residual::schemes {
+
+// What a scheme may ask for.
+template <class A>
+concept Arithmetic =
+    // Rows [n, D]; copying one copies a handle.
+    std::copyable<typename A::Tensor> &&
+    // Learnable: a LayerNorm, a D-vector, a number. Making one declares it, or finds it among a
+    // model's weights.
+    requires(A a, const std::string& name, double value) {
+  { a.norm(name, value) } -> std::same_as<typename A::Norm>;  // value: epsilon
+  { a.vector(name, value) } -> std::same_as<typename A::Vector>;
+  { a.scalar(name, value) } -> std::same_as<typename A::Scalar>;
+} && requires(const typename A::Tensor& x, const typename A::Scalar& s, const typename A::Vector& w,
+              double c) {
+  { add(x, x) } -> std::same_as<typename A::Tensor>;     // x + f
+  { add(x, c, x) } -> std::same_as<typename A::Tensor>;  // x + c f
+  { add(x, s, x) } -> std::same_as<typename A::Tensor>;
+  { scale(x, c) } -> std::same_as<typename A::Tensor>;  // c x
+  { scale(s, x) } -> std::same_as<typename A::Tensor>;
+  { scale(w, x) } -> std::same_as<typename A::Tensor>;  // w_j x_ij
+  // For calibrate() only: of all elements; all elements become c.
+  { variance(x) } -> std::same_as<double>;
+  { assign(w, c) } -> std::same_as<void>;
+} && requires(const typename A::Norm& norm, const typename A::Tensor& x, double eta) {
+  { norm(x) } -> std::same_as<typename A::Tensor>;         // LN(x)
+  { norm.add(x, x) } -> std::same_as<typename A::Tensor>;  // LN(x + f)
+  // {LN(x + f), d + eta f}: two streams that one block's output joins, in one pass.
+  {
+    norm.add_both(x, x, x, eta)
+    } -> std::same_as<std::tuple<typename A::Tensor, typename A::Tensor>>;
+};
 
 enum class Side { encoder, decoder };
 
@@ -48,7 +70,7 @@ class Blocks {
   int count_, per_layer_;
 };
 
-// The stack a scheme is made for. The other stack's depth enters DeepNorm's constants.
+// The stack a scheme is made for. The other stack's depth enters the constants of some schemes.
 struct Stack {
   Side side = Side::encoder;
   int layers = 6;

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "decode/options.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "study/paper.h"
 
@@ -106,7 +105,7 @@ void check_lists(const Plan& plan) {
   }
   for (const auto& scheme : plan.schemes) {
     // An unknown name or variant is an error, with a suggestion.
-    schemes::resolve<schemes::Listing>({.name = scheme.name, .variant = scheme.variant});
+    schemes::resolve({.name = scheme.name, .variant = scheme.variant});
     require(scheme.recipes.size() <= 1 || scheme.recipes.size() == plan.depths.size(),
             "{}: schemes: {} has {} recipes for {} depths; give one, or one for each", where,
             scheme.name, scheme.recipes.size(), plan.depths.size());

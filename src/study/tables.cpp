@@ -7,7 +7,6 @@
 
 #include "base/progress.h"
 #include "run/run_directory.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 
 namespace residual::study {
@@ -31,7 +30,7 @@ size_t depth_place(const Plan& plan, int64_t layers) {
 
 // The name of a scheme in the paper's rows, which all use the scheme's first variant.
 std::string paper_name(const SchemePlan& scheme) {
-  const std::string first = schemes::resolve<schemes::Listing>({.name = scheme.name}).variant;
+  const std::string first = schemes::resolve({.name = scheme.name}).variant;
   const bool is_first = scheme.variant.empty() || scheme.variant == first;
   return is_first ? scheme.name : scheme.name + ":" + scheme.variant;
 }

@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "decode/score.h"
 #include "decode/search.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "support/double_transformer.h"
 #include "support/models.h"
@@ -24,9 +23,9 @@ using test::random_sentence;
 using test::small_config;
 
 // Every scheme in every variant.
-std::vector<schemes::Options> all_schemes() {
-  std::vector<schemes::Options> all;
-  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+std::vector<schemes::Choice> all_schemes() {
+  std::vector<schemes::Choice> all;
+  for (const auto& entry : schemes::registry()) {
     auto variants = entry.variants;
     if (variants.empty()) variants.emplace_back();
     for (const auto& variant : variants) all.push_back({.name = entry.name, .variant = variant});
@@ -34,7 +33,7 @@ std::vector<schemes::Options> all_schemes() {
   return all;
 }
 
-class EveryScheme : public testing::TestWithParam<schemes::Options> {
+class EveryScheme : public testing::TestWithParam<schemes::Choice> {
  protected:
   test::ModelValues made() const {
     model::Config config = small_config();

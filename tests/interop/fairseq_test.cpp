@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "interop/fairseq_import.h"
+#include "schemes/registry.h"
+#include "schemes/resi_dual.h"
 #include "support/model_files.h"
 #include "support/temporary.h"
 
@@ -30,7 +32,8 @@ TEST_P(Fairseq, ArchitectureIsReadOffTheTensors) {
   const model::SafeTensors file = fixture(GetParam());
   const model::Config c = fairseq_config(file, {.prefix = "param."});
   EXPECT_EQ(c.residual.name, file.metadata().at("scheme"));
-  EXPECT_EQ(c.residual.eta, std::stod(file.metadata().at("eta")));
+  EXPECT_EQ(schemes::options_of<schemes::ResiDual>(c.residual).eta,
+            std::stod(file.metadata().at("eta")));
   EXPECT_EQ(c.encoder_layers, 2);
   EXPECT_EQ(c.decoder_layers, 2);
   EXPECT_EQ(c.width, 16);

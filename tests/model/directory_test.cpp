@@ -6,7 +6,6 @@
 #include <functional>
 
 #include "base/error.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "support/model_files.h"
 #include "support/temporary.h"
@@ -40,7 +39,7 @@ void replace_in(const fs::path& file, const std::string& from, const std::string
 
 TEST(Directory, GivesBackWhatWasWrittenForEveryScheme) {
   const TemporaryDirectory directory;
-  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+  for (const auto& entry : schemes::registry()) {
     const Config config = test::small_config(entry.name);
     test::write_small_model(directory / entry.name, config);
     const Directory model = Directory::open(directory / entry.name);

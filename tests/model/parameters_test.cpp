@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "support/model_files.h"
 
@@ -87,7 +86,7 @@ TEST(Parameters, EachSchemeAddsItsOwn) {
 }
 
 TEST(Parameters, NamesAreUniqueInEverySchemeAndKind) {
-  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+  for (const auto& entry : schemes::registry()) {
     for (const Kind kind : {Kind::translation, Kind::language, Kind::masked}) {
       Config config = test::small_config(entry.name);
       config.kind = kind;

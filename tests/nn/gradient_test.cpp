@@ -8,7 +8,7 @@
 namespace residual::nn {
 namespace {
 
-class Gradient : public testing::TestWithParam<schemes::Options> {};
+class Gradient : public testing::TestWithParam<schemes::Choice> {};
 
 // (L(w + h u) - L(w - h u)) / 2h for a random direction u in each parameter, against u . dL/dw.
 TEST_P(Gradient, AgreesWithDifferencesOfTheLoss) {

@@ -19,7 +19,7 @@ Batch batch_of(const std::vector<int>& sources, const std::vector<int>& targets)
   return translation_batch(source.sentences(), target.sentences());
 }
 
-class EveryScheme : public testing::TestWithParam<schemes::Options> {
+class EveryScheme : public testing::TestWithParam<schemes::Choice> {
  protected:
   EveryScheme() : parameters_(test::tiny_config(GetParam())), model_(parameters_, kRates) {
     parameters_.initialise(3);

@@ -33,7 +33,7 @@ nn::Batch batch() {
 }
 
 // Plain gradient descent: Adam would not show a gradient that is wrong by a factor.
-std::vector<double> losses(const schemes::Options& scheme, Mode mode) {
+std::vector<double> losses(const schemes::Choice& scheme, Mode mode) {
   const InMode in_mode(mode);
   model::Config config = test::tiny_config(scheme);
   config.encoder_layers = config.decoder_layers = 1;
@@ -56,7 +56,7 @@ std::vector<double> losses(const schemes::Options& scheme, Mode mode) {
 }
 
 TEST(Ops, FusedAndReferenceModelsTrainAlike) {
-  for (const schemes::Options& scheme : test::all_schemes()) {
+  for (const schemes::Choice& scheme : test::all_schemes()) {
     SCOPED_TRACE(test::scheme_name(scheme));
     const std::vector<double> fused = losses(scheme, Mode::fused);
     const std::vector<double> reference = losses(scheme, Mode::reference);

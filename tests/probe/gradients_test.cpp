@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "probe/models.h"
+#include "schemes/registry.h"
+#include "schemes/resi_dual.h"
 #include "support/tensors.h"
 
 namespace residual::probe {
@@ -12,7 +14,7 @@ namespace {
 
 using test::TracedModel;
 
-class GradientsOf : public testing::TestWithParam<schemes::Options> {};
+class GradientsOf : public testing::TestWithParam<schemes::Choice> {};
 
 TEST_P(GradientsOf, NormsAreThoseOfAPlainBackwardPass) {
   TracedModel traced(test::tiny_config(GetParam()));
@@ -44,9 +46,10 @@ INSTANTIATE_TEST_SUITE_P(Schemes, GradientsOf, testing::ValuesIn(test::all_schem
 
 // The two parts of equation 4 as vectors, not only as norms.
 TEST(GradientSplit, PartsAddUpToTheWholeGradient) {
-  for (const schemes::Options& scheme :
-       {schemes::Options{.name = "resi-dual"},
-        schemes::Options{.name = "resi-dual", .eta = 0.5, .output_scale = 0.7}}) {
+  for (const schemes::Choice& scheme :
+       {schemes::Choice{.name = "resi-dual"},
+        schemes::Choice{.name = "resi-dual",
+        .options = schemes::ResiDual::Options{.eta = 0.5, .output_scale = 0.7}}}) {
     TracedModel traced(test::tiny_config(scheme));
     const nn::Loss loss = traced.loss();
     const auto& stack = traced.tracer.stacks()[1];
@@ -63,15 +66,16 @@ TEST(GradientSplit, PartsAddUpToTheWholeGradient) {
       return at::cat(parts);
     };
     const Tensor whole = block_part(), g = stack.y.grad().clone();
-    const auto part = [&](const schemes::Options& options, double weight) {
+    const auto part = [&](const schemes::Choice& options, double weight) {
       flat.zero_();
       replay(traced.parameters, stack, options, stack.layers())
           .backward(weight * g, /*retain_graph=*/true);
       return block_part();
     };
-    schemes::Options dual_only = scheme;
-    dual_only.output_scale = 0;
-    const Tensor post = part({.name = "post-ln"}, scheme.output_scale), dual = part(dual_only, 1);
+    const auto parts = schemes::find(scheme.name).parts(scheme);
+    ASSERT_EQ(parts.size(), 2u);
+    const Tensor post = part(parts[0].alone, parts[0].weight),
+                 dual = part(parts[1].alone, parts[1].weight);
     EXPECT_GT(post.norm().item<double>(), 1e-3);
     EXPECT_GT(dual.norm().item<double>(), 1e-3);
     test::expect_close(post + dual, whole, 1e-12);
@@ -80,13 +84,15 @@ TEST(GradientSplit, PartsAddUpToTheWholeGradient) {
 
 // Section 1.3 of the derivation: r is a pure sum, so what it hands to each block is one vector.
 TEST(GradientSplit, DualPartReachesTheLastBlockUntouched) {
-  TracedModel traced(test::tiny_config({.name = "resi-dual", .eta = 0.25}));
+  TracedModel traced(
+      test::tiny_config({.name = "resi-dual", .options = schemes::ResiDual::Options{.eta = 0.25}}));
   const nn::Loss loss = traced.loss();
   const auto measured = measure_gradients(traced.parameters, traced.tracer.stacks(), loss);
   const auto& stack = traced.tracer.stacks()[1];
 
   // eta LN^T(g) by hand: for r the dual stream, n = d, LN(r)_i = (r_i - mean) rstd w_i + b_i.
-  TracedModel again(test::tiny_config({.name = "resi-dual", .eta = 0.25}));
+  TracedModel again(
+      test::tiny_config({.name = "resi-dual", .options = schemes::ResiDual::Options{.eta = 0.25}}));
   const nn::Loss plain = again.loss();
   const auto& trace = again.tracer.stacks()[1];
   trace.y.retain_grad();
@@ -100,10 +106,10 @@ TEST(GradientSplit, DualPartReachesTheLastBlockUntouched) {
   const Tensor dr = rstd * (gw - gw.mean(1, true) - hat * (gw * hat).mean(1, true));
   ASSERT_TRUE(measured[1].split.has_value());
   EXPECT_NEAR(measured[1].split->direct, (0.25 * dr).norm().item<double>(), 1e-10);
-  EXPECT_EQ(measured[1].split->dual.outputs.size(), static_cast<size_t>(stack.blocks()));
+  EXPECT_EQ(measured[1].split->streams[1].outputs.size(), static_cast<size_t>(stack.blocks()));
 }
 
-TEST(GradientSplit, OnlyResiDualHasOne) {
+TEST(GradientSplit, OnlySchemesWithSeveralStreamsHaveOne) {
   TracedModel traced(test::tiny_config({.name = "post-ln"}));
   const nn::Loss loss = traced.loss();
   for (const auto& stack : measure_gradients(traced.parameters, traced.tracer.stacks(), loss)) {

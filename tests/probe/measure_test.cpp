@@ -6,7 +6,8 @@
 
 #include "ops/attention.h"
 #include "probe/models.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
+#include "schemes/resi_dual.h"
 #include "support/double_arithmetic.h"
 #include "support/tensors.h"
 
@@ -67,7 +68,7 @@ double row_variance(const test::Rows& x) {
   return sum;
 }
 
-class StreamsOf : public testing::TestWithParam<schemes::Options> {};
+class StreamsOf : public testing::TestWithParam<schemes::Choice> {};
 
 TEST_P(StreamsOf, ChangesAndCosinesAreThoseOfAPlainLoop) {
   TracedModel traced(test::tiny_config(GetParam()));
@@ -156,7 +157,8 @@ TEST(Shares, ArePreLnsBranchOverTheRunningSum) {
 }
 
 TEST(Shares, OfResiDualsDualStreamAreThoseOfASum) {
-  TracedModel traced(test::tiny_config({.name = "resi-dual", .eta = 0.5}));
+  TracedModel traced(
+      test::tiny_config({.name = "resi-dual", .options = schemes::ResiDual::Options{.eta = 0.5}}));
   traced.loss();
   const StackTrace& trace = traced.tracer.stacks()[0];
   const auto shares = measure_streams(traced.parameters, trace).shares;

@@ -9,6 +9,8 @@
 #include "data/prepared.h"
 #include "model/export.h"
 #include "run/run_directory.h"
+#include "schemes/registry.h"
+#include "schemes/resi_dual.h"
 #include "support/temporary.h"
 #include "support/tiny_run.h"
 #include "support/torch_models.h"
@@ -117,23 +119,27 @@ TEST(Subjects, OfInt8AreRefusedUnlessAtInitialisation) {
   EXPECT_TRUE(open_subjects({.subjects = {path}, .at_initialisation = true})[0].initial);
 }
 
+double eta_of(const Subject& subject) {
+  return schemes::options_of<schemes::ResiDual>(subject.config.model.residual).eta;
+}
+
 TEST(Subjects, OfTheConfiguredSchemeKeepItsOptions) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory / "dual.toml")
       << "model.residual = { name = \"resi-dual\", eta = 0.05 }\n";
   const auto subjects =
       open_subjects({.subjects = {directory / "dual.toml"}, .schemes = {"resi-dual", "pre-ln"}});
-  EXPECT_EQ(subjects[0].config.model.residual.eta, 0.05);
-  EXPECT_EQ(subjects[1].config.model.residual.eta, 1);
+  EXPECT_EQ(eta_of(subjects[0]), 0.05);
+  EXPECT_EQ(subjects[1].config.model.residual.name, "pre-ln");
 }
 
 TEST(Subjects, AreSetAfterTheirSchemeIsChosen) {
   const ModelOptions dual{.schemes = {"resi-dual"}, .settings = {"model.residual.eta=0.25"}};
-  EXPECT_EQ(open_subjects(dual)[0].config.model.residual.eta, 0.25);
+  EXPECT_EQ(eta_of(open_subjects(dual)[0]), 0.25);
   ModelOptions options = dual;
   options.schemes.push_back("post-ln");
   EXPECT_THAT([&] { open_subjects(options); },
-              ThrowsMessage<Error>(HasSubstr("belong to resi-dual")));
+              ThrowsMessage<Error>(HasSubstr("unknown key \"model.residual.eta\"")));
   options.settings = {"model.residual.name=pre-ln"};
   EXPECT_THAT([&] { open_subjects(options); }, ThrowsMessage<Error>(HasSubstr("NAME:VARIANT")));
 }

@@ -9,6 +9,7 @@
 namespace residual::run {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -141,6 +142,23 @@ TEST(Differences, AreThoseThatMakeItAnotherRun) {
   EXPECT_EQ(found[1].key, "optimizer.beta2");
   EXPECT_EQ(found[1].before, "0.98");
   EXPECT_EQ(found[1].now, "0.999");
+}
+
+TEST(Differences, BetweenSchemesAreTheNameAndOptionsOffTheirDefaults) {
+  TrainConfig before = valid();
+  apply_settings<TrainConfig>(std::vector<std::string>{"model.residual.eta=0.05"}, before);
+  TrainConfig now = valid();
+  const auto keys = [&](const std::vector<std::string>& settings) {
+    apply_settings<TrainConfig>(settings, now);
+    std::vector<std::string> all;
+    for (const auto& d : differences(before, now)) all.push_back(d.key + " = " + d.now);
+    return all;
+  };
+  EXPECT_THAT(keys({"model.residual.name=post-ln"}),
+              ElementsAre("model.residual.name = \"post-ln\""));
+  EXPECT_THAT(keys({"model.residual.name=deepnorm", "model.residual.alpha=2"}),
+              ElementsAre("model.residual.alpha = 2.0", "model.residual.name = \"deepnorm\"",
+                          "model.residual.variant = \"paper\""));
 }
 
 TEST(Differences, OfTheTotalCountWhereTheScheduleEnds) {

@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <ostream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 #include "support/double_arithmetic.h"
 
 namespace residual::schemes {
@@ -60,16 +61,14 @@ double largest_difference(const Rows& a, const Rows& b) {
 }
 
 struct Case {
-  Options options;
+  Choice choice;
   Stack stack;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.options.name << " " << c.options.variant;
-}
+void PrintTo(const Case& c, std::ostream* out) { *out << c.choice.name << " " << c.choice.variant; }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  std::string name = info.param.options.name + "_" + info.param.options.variant +
+  std::string name = info.param.choice.name + "_" + info.param.choice.variant +
                      (info.param.stack.side == Side::encoder ? "_encoder" : "_decoder");
   std::ranges::replace(name, '-', '_');
   return name;
@@ -83,7 +82,7 @@ constexpr Stack kDecoder = {
 // Every variant of every scheme, in both stacks.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const auto& entry : registry<A>()) {
+  for (const auto& entry : registry()) {
     auto variants = entry.variants;
     if (variants.empty()) variants.emplace_back();
     for (const auto& variant : variants) {
@@ -97,7 +96,7 @@ std::vector<Case> all_cases() {
 
 class EveryScheme : public testing::TestWithParam<Case> {
  protected:
-  EveryScheme() : scheme(make(arithmetic, GetParam().stack, GetParam().options)) {
+  EveryScheme() : scheme(make(arithmetic, GetParam().stack, GetParam().choice)) {
     // Away from the special values that training starts from (ReZero's 0, a norm's 1 and 0).
     uint64_t i = 0;
     for (const auto& [name, values] : arithmetic.parameters()) {
@@ -159,9 +158,9 @@ TEST_P(EveryScheme, GivesTheSameTwice) {
   EXPECT_EQ(scheme->forward(x, blocks()).at, scheme->forward(x, blocks()).at);
 }
 
-Rows run(const Options& options, const Rows& x, const ToyBlocks& f, const Stack& stack = kEncoder) {
+Rows run(const Choice& choice, const Rows& x, const ToyBlocks& f, const Stack& stack = kEncoder) {
   A a(kWidth);
-  return make(a, stack, options)->forward(x, f);
+  return make(a, stack, choice)->forward(x, f);
 }
 
 ToyBlocks toy(const Stack& stack = kEncoder, double strength = 0.7) {
@@ -197,8 +196,12 @@ TEST(ResiDual, OutputMinusTheDualStreamIsPostLnsOutput) {
 TEST(ResiDual, EtaChangesNothingButTheWeightOfEpsilon) {
   const Rows x = random_rows(3, 3);
   const Rows y = run({.name = "resi-dual"}, x, toy());
-  EXPECT_LT(largest_difference(run({.name = "resi-dual", .eta = 0.05}, x, toy()), y), 1e-3);
-  EXPECT_GT(largest_difference(run({.name = "resi-dual", .eta = 1e-4}, x, toy()), y), 1e-2);
+  EXPECT_LT(largest_difference(
+                run({.name = "resi-dual", .options = ResiDual::Options{.eta = 0.05}}, x, toy()), y),
+            1e-3);
+  EXPECT_GT(largest_difference(
+                run({.name = "resi-dual", .options = ResiDual::Options{.eta = 1e-4}}, x, toy()), y),
+            1e-2);
 }
 
 TEST(ResiDual, EtaByDepthIsAPowerOfTwoThatLeavesRoomForAllAddends) {
@@ -207,8 +210,8 @@ TEST(ResiDual, EtaByDepthIsAPowerOfTwoThatLeavesRoomForAllAddends) {
   EXPECT_EQ(safe_eta({.layers = 18, .blocks_per_layer = 3}), 1.0 / 64);
   EXPECT_EQ(safe_eta({.layers = 10, .blocks_per_layer = 3}), 1.0 / 32);  // 32 addends
   const Rows x = random_rows(3, 3);
-  const Options by_depth{.name = "resi-dual", .eta = 0};
-  const Options given{.name = "resi-dual", .eta = safe_eta(kEncoder)};
+  const Choice by_depth{.name = "resi-dual", .options = ResiDual::Options{.eta = 0}};
+  const Choice given{.name = "resi-dual", .options = ResiDual::Options{.eta = safe_eta(kEncoder)}};
   EXPECT_EQ(largest_difference(run(by_depth, x, toy()), run(given, x, toy())), 0);
 }
 
@@ -217,9 +220,14 @@ TEST(ResiDual, OptionsOfTheAuthorsCodeDoWhatTheySay) {
   const Rows post = run({.name = "post-ln"}, x, toy());
   const Rows y = run({.name = "resi-dual"}, x, toy());
   EXPECT_LT(
-      largest_difference(run({.name = "resi-dual", .output_scale = 3}, x, toy()), add(y, 2, post)),
+      largest_difference(
+          run({.name = "resi-dual", .options = ResiDual::Options{.output_scale = 3}}, x, toy()),
+          add(y, 2, post)),
       1e-12);
-  EXPECT_GT(largest_difference(run({.name = "resi-dual", .dual_from_zero = true}, x, toy()), y),
+  EXPECT_GT(largest_difference(
+                run({.name = "resi-dual", .options = ResiDual::Options{.dual_from_zero = true}}, x,
+                    toy()),
+                y),
             1e-2);
 }
 
@@ -235,7 +243,7 @@ TEST(PreLn, SilentBlocksNormaliseTheInputOnce) {
 
 TEST(DeepNorm, WithAlphaOneIsPostLn) {
   const Rows x = random_rows(3, 7);
-  EXPECT_EQ(run({.name = "deepnorm", .alpha = 1}, x, toy()).at,
+  EXPECT_EQ(run({.name = "deepnorm", .options = DeepNorm::Options{.alpha = 1}}, x, toy()).at,
             run({.name = "post-ln"}, x, toy()).at);
 }
 
@@ -373,11 +381,11 @@ TEST(Admin, HasTheLaterCodesClosedForms) {
 TEST(Init, OfTFixupScalesTheValuePath) {
   const Stack encoder = {.side = Side::encoder, .layers = 6};
   const Stack decoder = {.side = Side::decoder, .layers = 6, .blocks_per_layer = 3};
-  EXPECT_NEAR(init_t_fixup(Role::value, encoder).gain, 0.42809, 5e-6);
-  EXPECT_NEAR(init_t_fixup(Role::outer, decoder).gain, 0.36889, 5e-6);
-  EXPECT_NEAR(init_t_fixup(Role::embedding, encoder).gain, 0.36889, 5e-6);
-  EXPECT_NEAR(init_t_fixup(Role::query, encoder).gain, std::sqrt(0.5), 1e-12);
-  EXPECT_NEAR(init_t_fixup(Role::inner, {.layers = 18}).gain, 0.32528, 5e-6);
+  EXPECT_NEAR(TFixup::init(Role::value, encoder, {}).gain, 0.42809, 5e-6);
+  EXPECT_NEAR(TFixup::init(Role::outer, decoder, {}).gain, 0.36889, 5e-6);
+  EXPECT_NEAR(TFixup::init(Role::embedding, encoder, {}).gain, 0.36889, 5e-6);
+  EXPECT_NEAR(TFixup::init(Role::query, encoder, {}).gain, std::sqrt(0.5), 1e-12);
+  EXPECT_NEAR(TFixup::init(Role::inner, {.layers = 18}, {}).gain, 0.32528, 5e-6);
 }
 
 // Variances for a unit-variance input, width d: q, k, v 1/(2d), out 1/d, W1 1/(3d), W2 1/(3f).
@@ -394,40 +402,77 @@ TEST(Init, OfFairseqHasTheDocumentedLaws) {
 
 TEST(Init, OfB2tsLaterVersionShrinksWithDepth) {
   const Stack stack = {.layers = 6};
-  EXPECT_NEAR(init_b2t(Role::output, stack, {.variant = "scaled"}).gain, 0.40825, 5e-6);
-  EXPECT_EQ(init_b2t(Role::output, stack, {.variant = "original"}).gain, 1);
+  EXPECT_NEAR(B2t::init(Role::output, stack, {.variant = "scaled"}).gain, 0.40825, 5e-6);
+  EXPECT_EQ(B2t::init(Role::output, stack, {.variant = "original"}).gain, 1);
 }
 
 TEST(Init, OfTorchscaleHasItsEncoderFactorInverted) {
   const Stack encoder = {.side = Side::encoder, .layers = 6, .other_layers = 6};
-  const Options options = {.name = "deepnorm", .variant = "torchscale"};
+  const DeepNorm::Options options = {.variant = "torchscale"};
   const double x = std::pow(std::pow(6.0, 4) * 6, 1.0 / 16);
-  EXPECT_NEAR(init_deepnorm(Role::output, encoder, options).gain, 1.15 / x, 1e-9);
-  EXPECT_NEAR(init_deepnorm(Role::inner, encoder, options).bias_gain, 1.15 / x, 1e-9);
-  EXPECT_NEAR(init_deepnorm(Role::output, encoder, {.variant = "paper"}).gain, 0.87 / x, 1e-9);
+  EXPECT_NEAR(DeepNorm::init(Role::output, encoder, options).gain, 1.15 / x, 1e-9);
+  EXPECT_NEAR(DeepNorm::init(Role::inner, encoder, options).bias_gain, 1.15 / x, 1e-9);
+  EXPECT_NEAR(DeepNorm::init(Role::output, encoder, {.variant = "paper"}).gain, 0.87 / x, 1e-9);
+}
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(Registry, ExplainsWhatItDoesNotKnow) {
-  const auto message = [](const Options& options) -> std::string {
-    try {
-      resolve<A>(options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
+  const auto message = [](const Choice& choice) { return message_of([&] { resolve(choice); }); };
   EXPECT_EQ(message({.name = "residual"}),
             "unknown residual scheme \"residual\"; did you mean \"resi-dual\"?");
   EXPECT_EQ(message({.name = "admin", .variant = "logs"}),
             "admin: no variant \"logs\"; it has: profiled, log, constant");
-  EXPECT_EQ(message({.name = "post-ln", .eta = 0.1}),
-            "post-ln: eta, output_scale and dual_from_zero belong to resi-dual");
-  EXPECT_EQ(message({.name = "post-ln", .alpha = 2}), "post-ln: alpha belongs to deepnorm");
+}
+
+Choice read(const std::string& text, Choice choice = {}) {
+  read_toml(text, "f", [&](ConfigVisitor& visit) { fields(visit, choice); });
+  return choice;
+}
+
+TEST(Choice, ReadsTheOptionsOfTheSchemeThatItNames) {
+  const Choice deep = read("alpha = 1.5\nname = \"deepnorm\"\nvariant = \"torchscale\"");
+  EXPECT_EQ(options_of<DeepNorm>(deep).alpha, 1.5);
+  EXPECT_EQ(options_of<DeepNorm>(deep).variant, "torchscale");
+  EXPECT_EQ(to_toml(deep), "name = \"deepnorm\"\nvariant = \"torchscale\"\nalpha = 1.5\n");
+  EXPECT_EQ(to_toml(read(to_toml(deep))), to_toml(deep));
+}
+
+TEST(Choice, ResetsItsOptionsWithItsName) {
+  const Choice deep = read("name = \"deepnorm\"\nvariant = \"torchscale\"\nalpha = 1.5");
+  EXPECT_EQ(options_of<DeepNorm>(read("name = \"deepnorm\"", deep)).alpha, 1.5);
+  EXPECT_EQ(to_toml(read("name = \"admin\"", deep)), "name = \"admin\"\nvariant = \"\"\n");
+}
+
+TEST(Choice, KnowsNoKeysOfOtherSchemes) {
+  const auto message = [](const std::string& text) { return message_of([&] { read(text); }); };
+  EXPECT_EQ(message("name = \"post-ln\"\neta = 0.1"),
+            "f:2: unknown key \"eta\"; known here: name, variant");
+  EXPECT_EQ(message("name = \"deepnorm\"\nalpah = 2"),
+            "f:2: unknown key \"alpah\"; did you mean \"alpha\"?");
+  EXPECT_EQ(message("eta = -1"), "f:1: eta: must be at least 0, is -1");
+}
+
+// As model directories, runs and checkpoints of older versions have them.
+TEST(Choice, PassesOverOtherSchemesKeysAtTheirDefaults) {
+  const std::string old =
+      "variant = \"\"\neta = 1.0\noutput_scale = 1.0\ndual_from_zero = false\nalpha = 0.0\n";
+  for (const auto& entry : registry()) {
+    const Choice choice = read("name = \"" + entry.name + "\"\n" + old);
+    EXPECT_EQ(to_toml(choice), to_toml(Choice{.name = entry.name}));
+  }
 }
 
 TEST(Registry, NamesAreUniqueAndTenOfThem) {
   std::set<std::string> names;
-  for (const auto& entry : registry<A>()) names.insert(entry.name);
+  for (const auto& entry : registry()) names.insert(entry.name);
   EXPECT_EQ(names.size(), 10u);
 }
 

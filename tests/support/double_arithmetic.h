@@ -120,4 +120,6 @@ inline double variance(const Rows& x) {
 }
 inline void assign(const DoubleArithmetic::Vector& w, double c) { std::ranges::fill(*w.values, c); }
 
+static_assert(schemes::Arithmetic<DoubleArithmetic>);
+
 }  // namespace residual::test

@@ -8,7 +8,7 @@
 
 #include "model/parameters.h"
 #include "model/positions.h"
-#include "schemes/registry.h"
+#include "schemes/make.h"
 #include "support/double_arithmetic.h"
 #include "text/vocabulary.h"
 

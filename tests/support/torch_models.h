@@ -9,14 +9,13 @@
 #include "model/config.h"
 #include "nn/batch.h"
 #include "nn/parameters.h"
-#include "schemes/listing.h"
 #include "schemes/registry.h"
 #include "text/vocabulary.h"
 
 // Small random models of every scheme, and sentences for them.
 namespace residual::schemes {
 
-inline void PrintTo(const Options& scheme, std::ostream* out) {
+inline void PrintTo(const Choice& scheme, std::ostream* out) {
   *out << scheme.name << " " << scheme.variant;
 }
 
@@ -24,7 +23,7 @@ inline void PrintTo(const Options& scheme, std::ostream* out) {
 
 namespace residual::test {
 
-inline model::Config tiny_config(const schemes::Options& scheme = {}) {
+inline model::Config tiny_config(const schemes::Choice& scheme = {}) {
   model::Config c;
   c.encoder_layers = 2;
   c.decoder_layers = 3;
@@ -38,9 +37,9 @@ inline model::Config tiny_config(const schemes::Options& scheme = {}) {
 }
 
 // Every scheme in every variant.
-inline std::vector<schemes::Options> all_schemes() {
-  std::vector<schemes::Options> all;
-  for (const auto& entry : schemes::registry<schemes::Listing>()) {
+inline std::vector<schemes::Choice> all_schemes() {
+  std::vector<schemes::Choice> all;
+  for (const auto& entry : schemes::registry()) {
     if (entry.variants.empty()) all.push_back({.name = entry.name});
     for (const auto& variant : entry.variants) {
       all.push_back({.name = entry.name, .variant = variant});
@@ -49,7 +48,7 @@ inline std::vector<schemes::Options> all_schemes() {
   return all;
 }
 
-inline std::string scheme_name(const schemes::Options& scheme) {
+inline std::string scheme_name(const schemes::Choice& scheme) {
   std::string name = scheme.name + scheme.variant;
   std::erase(name, '-');
   return name;

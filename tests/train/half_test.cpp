@@ -51,9 +51,7 @@ class LoudBlocks : public schemes::Blocks<Half> {
 at::Tensor run(const model::Config& config, schemes::Side side, double eta) {
   Half half;
   const schemes::Stack stack = model::stack(config, side);
-  schemes::Options options;
-  options.eta = eta;
-  const schemes::ResiDual<Half> scheme(half, stack, options);
+  const schemes::ResiDual::On<Half> scheme(half, stack, {.eta = eta});
   const LoudBlocks blocks(stack.blocks(), stack.blocks_per_layer);
   const HalfRows embedded{at::ones({3, 8}, at::kHalf)};
   return scheme.forward(embedded, blocks).values;

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "nn/parameters.h"
+#include "ops/norm.h"
+#include "schemes/scheme.h"
+
+// The arithmetic of probes for schemes/: autograd tensors, with a note of every sum.
+namespace residual::probe {
+
+// What becomes of a block's output.
+struct BlockNote {
+  at::Tensor seen;             // the sum that the block saw, scaled or normalised
+  at::Tensor joined, sum;      // the first sum it joins: before and after
+  std::vector<double> shares;  // of all it joins
+};
+
+// Rows of a stream.
+struct StreamRows {
+  at::Tensor value;
+  at::Tensor sum;             // of which they are scaled or normalised; the embedding counts as one
+  BlockNote* note = nullptr;  // of the block that gave them
+
+  // What has been made of these rows alone.
+  StreamRows with(at::Tensor other) const { return {std::move(other), sum, note}; }
+};
+
+inline double row_variance(const at::Tensor& x) {
+  return x.var(1, /*unbiased=*/false).mean().item<double>();
+}
+
+// x + branch, where `branch` is f times what the scheme wants.
+inline StreamRows join(const StreamRows& x, const at::Tensor& branch, const StreamRows& f) {
+  const at::Tensor sum = x.value + branch;
+  if (f.note != nullptr) {
+    const at::NoGradGuard no_grad;
+    if (f.note->shares.empty()) {
+      f.note->joined = x.sum;
+      f.note->sum = sum;
+    }
+    f.note->shares.push_back(row_variance(branch) / row_variance(sum));
+  }
+  return {sum, sum};
+}
+
+// An arithmetic for schemes/ that looks at every sum.
+class StreamArithmetic {
+ public:
+  using Tensor = StreamRows;
+
+  struct Vector {
+    at::Tensor values;
+  };
+  struct Scalar {
+    at::Tensor value;
+  };
+  struct Norm {
+    ops::Affine affine;
+
+    StreamRows operator()(const StreamRows& x) const {
+      return x.with(
+          at::layer_norm(x.value, {x.value.size(1)}, affine.weight, affine.bias, affine.epsilon));
+    }
+    StreamRows add(const StreamRows& x, const StreamRows& f) const {
+      return (*this)(join(x, f.value, f));
+    }
+    std::tuple<StreamRows, StreamRows> add_both(const StreamRows& x, const StreamRows& d,
+                                                const StreamRows& f, double eta) const {
+      StreamRows normed = add(x, f);
+      return {std::move(normed), join(d, f.value * eta, f)};
+    }
+  };
+
+  // `parameters`: of the model; null: as they start.
+  StreamArithmetic(const nn::Parameters* parameters, schemes::Side side)
+      : parameters_(parameters),
+        prefix_(side == schemes::Side::encoder ? "encoder.residual." : "decoder.residual.") {}
+
+  Norm norm(const std::string& name, double epsilon) const {
+    if (parameters_ == nullptr) return {{{}, {}, epsilon}};
+    return {{find(name + ".weight", 1), find(name + ".bias", 0), epsilon}};
+  }
+  Vector vector(const std::string& name, double value) const { return {find(name, value)}; }
+  Scalar scalar(const std::string& name, double value) const { return {find(name, value)}; }
+
+ private:
+  at::Tensor find(const std::string& name, double start) const {
+    return parameters_ == nullptr ? at::scalar_tensor(start, at::kDouble)
+                                  : parameters_->at(prefix_ + name);
+  }
+
+  const nn::Parameters* parameters_;
+  std::string prefix_;
+};
+
+inline StreamRows add(const StreamRows& x, double c, const StreamRows& f) {
+  return join(x, f.value * c, f);
+}
+inline StreamRows add(const StreamRows& x, const StreamRows& f) { return join(x, f.value, f); }
+inline StreamRows add(const StreamRows& x, const StreamArithmetic::Scalar& c, const StreamRows& f) {
+  return join(x, c.value * f.value, f);
+}
+inline StreamRows scale(const StreamRows& x, double c) { return x.with(x.value * c); }
+inline StreamRows scale(const StreamArithmetic::Scalar& c, const StreamRows& x) {
+  return x.with(c.value * x.value);
+}
+inline StreamRows scale(const StreamArithmetic::Vector& w, const StreamRows& x) {
+  return x.with(w.values * x.value);
+}
+// For calibrate(), which belongs to training: the streams are run with what it left.
+inline double variance(const StreamRows& x) {
+  return x.value.var(/*unbiased=*/false).item<double>();
+}
+inline void assign(const StreamArithmetic::Vector& w, double c) {
+  at::Tensor values = w.values;
+  values.fill_(c);
+}
+
+static_assert(schemes::Arithmetic<StreamArithmetic>);
+
+}  // namespace residual::probe

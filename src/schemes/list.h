@@ -1,0 +1,23 @@
+#pragma once
+
+#include "schemes/admin.h"
+#include "schemes/b2t.h"
+#include "schemes/deepnorm.h"
+#include "schemes/dlcl.h"
+#include "schemes/post_ln.h"
+#include "schemes/pre_ln.h"
+#include "schemes/resi_dual.h"
+#include "schemes/rezero.h"
+#include "schemes/t_fixup.h"
+#include "schemes/tau_resnet.h"
+
+namespace residual::schemes {
+
+template <class... S>
+struct List {};
+
+// The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
+using Schemes =
+    List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet>;
+
+}  // namespace residual::schemes
