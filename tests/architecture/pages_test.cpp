@@ -139,6 +139,25 @@ TEST(Links, NameWhatIsInTheSourceTheyLeadTo) {
   EXPECT_GT(names, 100);
 }
 
+// Tables, code, and lines that are one long link may be wider.
+TEST(Prose, IsWrappedAtAHundredColumns) {
+  constexpr int kColumns = 100;
+  const auto columns = [](const std::string& line) {  // characters, not bytes
+    return std::ranges::count_if(line, [](unsigned char c) { return (c & 0xC0) != 0x80; });
+  };
+  for (const auto& page : pages()) {
+    for (const auto& line : lines_of(page)) {
+      const size_t begin = line.text.find_first_not_of(' ');
+      const bool is_code = !line.block.empty() || line.text.starts_with("    ");
+      if (is_code || begin == std::string::npos || line.text[begin] == '|') continue;
+      const bool is_one_link = line.text.find(' ', begin + 2) == std::string::npos ||
+                               line.text.compare(begin, 2, "![") == 0;
+      if (is_one_link) continue;
+      EXPECT_LE(columns(line.text), kColumns) << page.filename() << ":" << line.number;
+    }
+  }
+}
+
 // All sources, with literals that continue on the next line joined and quotes unescaped.
 std::string program_text() {
   std::string all;
