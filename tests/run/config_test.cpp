@@ -147,6 +147,7 @@ TEST(Differences, AreThoseThatMakeItAnotherRun) {
 TEST(Differences, BetweenSchemesAreTheNameAndOptionsOffTheirDefaults) {
   TrainConfig before = valid();
   apply_settings<TrainConfig>(std::vector<std::string>{"model.residual.eta=0.05"}, before);
+  before = resolve(before);
   TrainConfig now = valid();
   const auto keys = [&](const std::vector<std::string>& settings) {
     apply_settings<TrainConfig>(settings, now);

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "schemes/make.h"
+#include "schemes/sandwich.h"
 #include "support/double_arithmetic.h"
 
 namespace residual::schemes {
@@ -78,6 +79,12 @@ constexpr Stack kEncoder = {
     .side = Side::encoder, .layers = 3, .other_layers = 2, .blocks_per_layer = 2};
 constexpr Stack kDecoder = {
     .side = Side::decoder, .layers = 2, .other_layers = 3, .blocks_per_layer = 3};
+
+// One that is not in the list has the same properties.
+const bool kIsAdded = [] {
+  add_scheme<Sandwich, A>();
+  return true;
+}();
 
 // Every variant of every scheme, in both stacks.
 std::vector<Case> all_cases() {
@@ -239,6 +246,12 @@ TEST(PostLn, SilentBlocksNormaliseTheInput) {
 TEST(PreLn, SilentBlocksNormaliseTheInputOnce) {
   const Rows x = random_rows(3, 6);
   EXPECT_LT(largest_difference(run({.name = "pre-ln"}, x, toy(kEncoder, 0)), layer_norm(x)), 1e-15);
+}
+
+TEST(Sandwich, SilentBlocksNormaliseTheInputOnce) {
+  const Rows x = random_rows(3, 6);
+  EXPECT_LT(largest_difference(run({.name = "sandwich"}, x, toy(kEncoder, 0)), layer_norm(x)),
+            1e-15);
 }
 
 TEST(DeepNorm, WithAlphaOneIsPostLn) {
@@ -470,10 +483,12 @@ TEST(Choice, PassesOverOtherSchemesKeysAtTheirDefaults) {
   }
 }
 
-TEST(Registry, NamesAreUniqueAndTenOfThem) {
+TEST(Registry, NamesAreUniqueAndTenBesidesTheAddedOne) {
   std::set<std::string> names;
   for (const auto& entry : registry()) names.insert(entry.name);
-  EXPECT_EQ(names.size(), 10u);
+  ASSERT_TRUE(kIsAdded);
+  EXPECT_EQ(registry().size(), 11u);
+  EXPECT_EQ(names.size(), 11u);
 }
 
 }  // namespace
