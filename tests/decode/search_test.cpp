@@ -450,7 +450,7 @@ TEST(Chooser, FindsUnkFarBehindIfItsPenaltyIsNegative) {
   EXPECT_EQ(got[0].log_probability, probability + 1000);
   EXPECT_EQ(got[1].token, 299);
   EXPECT_EQ(chooser.given(logits.data(), kUnk).log_probability, probability + 1000);
-  const Choice drawn = chooser.draw(logits.data(), {.is_on = true}, {}, 0.5);
+  const Choice drawn = Sampler(300).draw(logits.data(), {.is_on = true}, {}, -1000, 0.5);
   EXPECT_EQ(drawn.token, kUnk);
   EXPECT_EQ(drawn.log_probability, probability + 1000);
 
@@ -489,12 +489,12 @@ TEST(Sampling, FromTheLikeliestTokenIsGreedy) {
 }
 
 TEST(Sampling, FollowsTheProbabilities) {
-  Chooser chooser(3, 0);
+  Sampler sampler(3);
   std::vector<int> counts(3);
   const Random random(1);
   for (uint64_t i = 0; i < 20000; ++i) {
     std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.2F)};
-    ++counts[chooser.draw(logits.data(), {.is_on = true}, {}, random.uniform(i)).token];
+    ++counts[sampler.draw(logits.data(), {.is_on = true}, {}, 0, random.uniform(i)).token];
   }
   EXPECT_NEAR(counts[0] / 20000.0, 0.5, 0.02);
   EXPECT_NEAR(counts[1] / 20000.0, 0.3, 0.02);
