@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "decode/alternatives.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
@@ -115,6 +116,15 @@ void accept(Sentence& s, int64_t group, Hypothesis hypothesis) {
     s.finished.push_back(std::move(hypothesis));
     ++s.ended[group];
   }
+}
+
+std::vector<Hypothesis> take_best(Sentence& s) {
+  std::ranges::stable_sort(s.finished, std::greater<>(), &Hypothesis::score);
+  if (s.options().alternatives && !s.request.phrases) keep_best_of_each(s);
+  if (static_cast<int64_t>(s.finished.size()) > s.options().n_best) {
+    s.finished.resize(s.options().n_best);
+  }
+  return std::move(s.finished);
 }
 
 }  // namespace residual::decode

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "decode/outlook.h"
 
@@ -38,5 +39,7 @@ bool has_ended(const Sentence& sentence, const Candidates& candidates);
 bool comes_too_late(const Sentence& sentence, int64_t group, double score);
 // Takes the place of the worst if the group is full. REQUIRES: !comes_too_late().
 void accept(Sentence& sentence, int64_t group, Hypothesis hypothesis);
+// The n_best finished hypotheses, best first; of alternatives, the best of each.
+std::vector<Hypothesis> take_best(Sentence& sentence);
 
 }  // namespace residual::decode

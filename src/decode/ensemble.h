@@ -29,7 +29,8 @@ class Ensemble {
   struct Query {
     int64_t best = 0;   // so many of the likeliest symbols, as summaries; 0: whole rows of logits
     int32_t asked = 0;  // with summaries: the symbol whose logit is given as well
-    // With summaries: the only symbols that there are, and their Weights::output_of(). Null: all.
+    // With summaries: the only symbols that there are, and their OutputLayer::selected(). Null:
+    // all.
     const PackedMatrix* output = nullptr;
     std::span<const int32_t> symbols = {};
   };

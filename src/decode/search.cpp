@@ -1,7 +1,6 @@
 #include "decode/search.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -22,15 +21,6 @@ void grow(std::vector<T>& buffer, int64_t size) {
   if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
 }
 
-std::vector<Hypothesis> take_best(Sentence& s) {
-  std::ranges::stable_sort(s.finished, std::greater<>(), &Hypothesis::score);
-  if (s.options().alternatives && !s.request.phrases) keep_best_of_each(s);
-  if (static_cast<int64_t>(s.finished.size()) > s.options().n_best) {
-    s.finished.resize(s.options().n_best);
-  }
-  return std::move(s.finished);
-}
-
 }  // namespace
 
 Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
@@ -43,20 +33,6 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
   require(options.attention_layer < models_.decoder_layers(),
           "attention is wanted of layer {} from the top, the decoder has {}",
           options.attention_layer, models_.decoder_layers());
-}
-
-int64_t Search::sentences() const { return static_cast<int64_t>(sentences_.size()); }
-
-int64_t Search::source_tokens() const {
-  int64_t tokens = 0;
-  for (const auto& s : sentences_) tokens += static_cast<int64_t>(s.request.source.size());
-  return tokens;
-}
-
-int64_t Search::beams() const {
-  int64_t beams = 0;
-  for (const auto& s : sentences_) beams += s.options().beam;
-  return beams;
 }
 
 void Search::add(std::vector<Request> requests, Team* team) {
@@ -78,7 +54,7 @@ void Search::add(std::vector<Request> requests, Team* team) {
     s.is_summarised = models_.engines().size() == 1 && !s.options().sampling.is_on &&
                       !s.restrictions.need_whole_rows();
     if (s.is_summarised && !s.request.symbols.empty()) {
-      s.output = std::make_shared<PackedMatrix>(weights.output_of(s.request.symbols));
+      s.output = std::make_shared<PackedMatrix>(weights.output_layer().selected(s.request.symbols));
     }
     s.memories = std::move(memories[i]);
     s.max_length = longest_translation(s.request, models_.max_positions());
@@ -153,7 +129,7 @@ void Search::collect_rows() {
 }
 
 Ensemble::Query Search::query(const Sentence& s) const {
-  static_assert(2 * kWidestBeam + Chooser::kSpare <= Engine::kMostBest);
+  static_assert(2 * kWidestBeam + Chooser::kSpare <= OutputLayer::kMostBest);
   if (!s.is_summarised) return {};
   return {.best = 2 * s.options().beam + Chooser::kSpare,
           .asked = s.is_in_prefix() ? s.request.prefix[s.length] : kEos,

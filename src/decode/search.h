@@ -34,11 +34,22 @@ class Search {
   // One token more for every live hypothesis. Calls `done` for each sentence that ends.
   void step(const Done& done, Team* team = nullptr);
 
-  int64_t sentences() const;
-  int64_t source_tokens() const;  // of the live sentences
-  int64_t beams() const;          // of the live sentences: rows that a step may have
+  int64_t sentences() const { return static_cast<int64_t>(sentences_.size()); }
+  // Of the live sentences: source tokens, and rows that a step may have.
+  int64_t source_tokens() const {
+    return total([](const Sentence& s) { return static_cast<int64_t>(s.request.source.size()); });
+  }
+  int64_t beams() const {
+    return total([](const Sentence& s) { return s.options().beam; });
+  }
 
  private:
+  template <class Count>
+  int64_t total(const Count& count) const {
+    int64_t sum = 0;
+    for (const auto& sentence : sentences_) sum += count(sentence);
+    return sum;
+  }
   Ensemble::Query query(const Sentence& sentence) const;
   void collect_rows();
   void advance(Sentence& sentence);

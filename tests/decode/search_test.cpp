@@ -64,7 +64,7 @@ std::vector<std::shared_ptr<const Weights>> models_of_each_kind() {
   model::Config config = small_config();
   config.width = 48;
   models.push_back(random_model(config).weights());
-  EXPECT_TRUE(models.back()->has_screen());
+  EXPECT_TRUE(models.back()->output_layer().has_screen());
   return models;
 }
 
@@ -124,8 +124,8 @@ TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
     options.no_repeat_ngram = 1000;  // forbids nothing
     const auto whole = search_with(options, requests, model);
     for (size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_TRUE(model->has_screen() ? alike(summarised[i], whole[i])
-                                      : same(summarised[i], whole[i]))
+      EXPECT_TRUE(model->output_layer().has_screen() ? alike(summarised[i], whole[i])
+                                                     : same(summarised[i], whole[i]))
           << i;
     }
   }
