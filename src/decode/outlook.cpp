@@ -1,6 +1,19 @@
 #include "decode/outlook.h"
 
+#include "text/vocabulary.h"
+
 namespace residual::decode {
+
+Ensemble::Query Outlook::query(const Sentence& s) {
+  static_assert(2 * kWidestBeam + Chooser::kSpare <= OutputLayer::kMostBest);
+  if (!s.is_summarised) return {};
+  // Summaries are asked for one token beside the best: the prefix's next, or else </s>, which may
+  // be needed where all hypotheses end.
+  return {.best = 2 * s.options().beam + Chooser::kSpare,
+          .asked = s.is_in_prefix() ? s.request.prefix[s.length] : text::Vocabulary::kEos,
+          .output = s.output.get(),
+          .symbols = s.request.symbols};
+}
 
 void Outlook::turn_to(const Sentence& sentence, const int32_t* paths, int64_t stride) {
   sentence_ = &sentence;

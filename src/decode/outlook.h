@@ -19,7 +19,9 @@ class Outlook {
   Outlook(Ensemble& models, const HypothesisTree& tree)
       : models_(models), tree_(tree), chooser_(models.vocabulary(), 0) {}
 
-  // REQUIRES: the models have answered for the sentence. paths [rows, stride] are all hypotheses'
+  // What the models are to be asked about a sentence.
+  static Ensemble::Query query(const Sentence& sentence);
+  // REQUIRES: the models have answered query(sentence). paths [rows, stride] are all hypotheses'
   // nodes, as Step::slots.
   void turn_to(const Sentence& sentence, const int32_t* paths, int64_t stride);
 

@@ -22,14 +22,14 @@ constexpr int kCorrected = 15;
 // rows remain authoritative, since another program may have changed them alone: one element of each
 // is compared with the screen, the same of a panel's 64, which lie side by side (1 to 2 ms in
 // base). Pages of the rows do not stay.
-bool has_screen_of(const Values& v, int64_t out, int64_t in) {
+bool has_screen_of(const Float32& v, int64_t out, int64_t in) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
   if (v.screen.empty() || !is_aligned) return false;
   const auto* const panels = reinterpret_cast<const int16_t*>(v.screen.data());
   constexpr int64_t kRows = 4096;  // at a time
   for (int64_t o = 0; o < out; ++o) {
     if (o % kRows == 0 && o > 0)
-      drop(v, std::as_bytes(v.numbers.subspan((o - kRows) * in, kRows * in)));
+      drop(v.file, std::as_bytes(v.numbers.subspan((o - kRows) * in, kRows * in)));
     const int64_t panel = o / kernels::kPanel, column = panel % in;
     const float whole = panels[(panel * in + column) * kernels::kPanel + o % kernels::kPanel];
     const float error = v.numbers[o * in + column] - v.scales[o] * whole;
@@ -40,11 +40,13 @@ bool has_screen_of(const Values& v, int64_t out, int64_t in) {
 
 }  // namespace
 
-OutputLayer::OutputLayer(const Values& v, std::vector<float> bias, int out, int in,
+OutputLayer::OutputLayer(const Values& values, std::vector<float> bias, int out, int in,
                          Precision precision, std::shared_ptr<const void> owner)
-    : values_(v), bias_(std::move(bias)) {
-  if (precision != Precision::float32 || v.numbers.empty()) return;
+    : bias_(std::move(bias)) {
+  const auto* const numbers = std::get_if<Float32>(&values);
+  if (precision != Precision::float32 || numbers == nullptr) return;
   if (!PackedMatrix::fits_unpacked(out, in)) return;
+  const Float32 v = values_ = *numbers;
   const float* const added = this->bias();
   rows_ = PackedMatrix::unpacked({owner, v.numbers.data()}, added, out, in);
   if (is_read(v)) read_row_ = [v, in](int o, float* row) { read_row(v, o, in, row); };
@@ -60,7 +62,7 @@ OutputLayer::OutputLayer(const Values& v, std::vector<float> bias, int out, int 
                           {memory, memory->data()});
     };
     PackedMatrix screen = stored_or_made();
-    drop(v, std::as_bytes(v.numbers));
+    drop(v.file, std::as_bytes(v.numbers));
     return screen;
   });
 }
@@ -72,7 +74,7 @@ const PackedMatrix& OutputLayer::matrix() const {
   std::call_once(packing_, [&] {
     packed_ =
         PackedMatrix(values_.numbers.data(), bias(), rows_.out(), rows_.in(), Precision::float32);
-    drop(values_, std::as_bytes(values_.numbers));
+    drop(values_.file, std::as_bytes(values_.numbers));
   });
   return packed_;
 }

@@ -77,7 +77,7 @@ class OutputLayer {
   void correct(kernels::RowSummary& near, Access access, const float* x,
                kernels::RowSummary& row) const;
 
-  Values values_;
+  Float32 values_;           // W's, beside a screen
   std::vector<float> bias_;  // empty: there is none
   mutable PackedMatrix unpacked_, packed_;
   mutable std::atomic<bool> is_packed_ = false;

@@ -120,25 +120,12 @@ void Search::collect_rows() {
       tokens_.push_back(tree_[live.node].token);
       positions_.push_back(static_cast<int32_t>(s.length + 1));
     }
-    queries_.push_back({&s.memories, static_cast<int>(s.live.size()), query(s)});
+    queries_.push_back({&s.memories, static_cast<int>(s.live.size()), Outlook::query(s)});
     longest = std::max(longest, s.length + 2);
   }
   while (next_path_stride_ < longest) next_path_stride_ *= 2;
   grow(next_paths_, beams() * next_path_stride_);
   next_rows_ = 0;
-}
-
-Ensemble::Query Search::query(const Sentence& s) const {
-  static_assert(2 * kWidestBeam + Chooser::kSpare <= OutputLayer::kMostBest);
-  if (!s.is_summarised) return {};
-  return {.best = 2 * s.options().beam + Chooser::kSpare,
-          .asked = s.is_in_prefix() ? s.request.prefix[s.length] : kEos,
-          .output = s.output.get(),
-          .symbols = s.request.symbols};
-}
-
-const int32_t* Search::path(const Sentence& s, int h) const {
-  return paths_.data() + (s.first_row + h) * path_stride_;
 }
 
 void Search::advance(Sentence& s) {

@@ -50,7 +50,6 @@ class Search {
     for (const auto& sentence : sentences_) sum += count(sentence);
     return sum;
   }
-  Ensemble::Query query(const Sentence& sentence) const;
   void collect_rows();
   void advance(Sentence& sentence);
   void propose(Sentence& sentence);
@@ -58,7 +57,9 @@ class Search {
   void select(Sentence& sentence);
   void extend(Sentence& sentence, const Candidate& candidate);
   void finish(Sentence& sentence, const Candidate& candidate);
-  const int32_t* path(const Sentence& sentence, int h) const;
+  const int32_t* path(const Sentence& sentence, int h) const {
+    return paths_.data() + (sentence.first_row + h) * path_stride_;
+  }
   void begin_anew();  // REQUIRES: there are no sentences
 
   std::shared_ptr<const SearchOptions> options_;  // of sentences that have none of their own

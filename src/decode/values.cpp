@@ -31,9 +31,9 @@ class FileValues {
     const bool has_panels = directory_->weights().contains(name + model::kPanels);
     if (has_panels && !directory_->weights().contains(name)) {
       const auto& panels = directory_->weights().at(name + model::kPanels);
-      return {.panels = std::as_bytes(std::span(panels.bytes)),
-              .panel_precision =
-                  panels.dtype == model::Dtype::f16 ? Precision::float16 : Precision::float32};
+      return Packed{
+          .panels = std::as_bytes(std::span(panels.bytes)),
+          .precision = panels.dtype == model::Dtype::f16 ? Precision::float16 : Precision::float32};
     }
     const auto& tensor = directory_->weights().at(name);
     if (tensor.dtype == model::Dtype::i8) {
@@ -41,13 +41,13 @@ class FileValues {
       require(scales.shape == std::vector<int64_t>{tensor.shape.at(0)},
               "{}: {} has shape [{}], expected one scale per row of {}",
               directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
-      return {.quantized = tensor.values<int8_t>(),
-              .scales = scales.values<float>(),
-              .file = &directory_->weights()};
+      return Int8{.numbers = tensor.values<int8_t>(),
+                  .scales = scales.values<float>(),
+                  .file = &directory_->weights()};
     }
     const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
     if (tensor.dtype == model::Dtype::f32 && is_aligned) {
-      Values values = {.numbers = tensor.values<float>(), .file = &directory_->weights()};
+      Float32 values = {.numbers = tensor.values<float>(), .file = &directory_->weights()};
       if (has_panels) {
         values.screen =
             std::as_bytes(std::span(directory_->weights().at(name + model::kPanels).bytes));
@@ -58,12 +58,12 @@ class FileValues {
     const bool is_matrix = tensor.shape.size() == 2;
     if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix) {
       const auto* const halves = reinterpret_cast<const uint16_t*>(tensor.bytes.data());
-      return {.halves = {halves, static_cast<size_t>(tensor.size())},
-              .file = &directory_->weights()};
+      return Float16{.numbers = {halves, static_cast<size_t>(tensor.size())},
+                     .file = &directory_->weights()};
     }
     const auto [made, is_new] = converted_.try_emplace(name);
     if (is_new) made->second = tensor.to_float();
-    return {.numbers = made->second};
+    return Float32{.numbers = made->second};
   }
 
  private:
@@ -73,8 +73,8 @@ class FileValues {
 
 }  // namespace
 
-void drop(const Values& v, std::span<const std::byte> bytes) {
-  if (v.file != nullptr) drop_pages(bytes);
+void drop(const model::SafeTensors* file, std::span<const std::byte> bytes) {
+  if (file != nullptr) drop_pages(bytes);
 }
 
 // A touched page of a mapping counts as the process's memory from then on, with its neighbours, and
@@ -82,12 +82,12 @@ void drop(const Values& v, std::span<const std::byte> bytes) {
 // takes a microsecond, which a step of one sentence of base does not notice: base float32 takes
 // 222 MB instead of 286 (c5ece9a). Small models took 16 to 82 % longer, so tables below 16 MB are
 // always mapped.
-bool is_read(const Values& v) {
+bool is_read(const Float32& v) {
   constexpr size_t kLarge = 16 << 20;
   return v.file != nullptr && v.numbers.size_bytes() >= kLarge;
 }
 
-void read_row(const Values& v, int64_t id, int64_t width, float* row) {
+void read_row(const Float32& v, int64_t id, int64_t width, float* row) {
   const auto bytes = std::as_bytes(v.numbers.subspan(id * width, width));
   v.file->copy({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                reinterpret_cast<char*>(row));

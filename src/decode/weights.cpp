@@ -17,9 +17,17 @@ using schemes::Side;
 
 constexpr double kMarianEpsilon = 1e-9;  // of its norms
 
+// A parameter that is no matrix.
+std::span<const float> numbers(const Weights::Find& find, const std::string& name) {
+  const Values values = find(name);
+  const auto* const found = std::get_if<Float32>(&values);
+  require(found != nullptr, "{} is stored as a matrix is", name);
+  return found->numbers;
+}
+
 std::vector<float> output_bias(const model::Config& config, const Weights::Find& find) {
   if (!config.has_output_bias()) return {};
-  const auto bias = find(model::kOutputBias).numbers;
+  const auto bias = numbers(find, model::kOutputBias);
   return {bias.begin(), bias.end()};
 }
 
@@ -34,31 +42,34 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     return room;
   }
   const int64_t at = id * width_;
-  if (!values_.halves.empty()) {
-    kernels::widen(values_.halves.data() + at, width_, room);
-    if (precision_ != Precision::int8) return room;
-  }
-  if (precision_ == Precision::float16 && !values_.is_quantized()) {
-    thread_local std::vector<uint16_t> halves;
-    halves.resize(width_);
-    kernels::halve(values_.numbers.data() + at, 1, width_, halves.data());
-    kernels::widen(halves.data(), width_, room);
-    return room;
-  }
-  if (precision_ == Precision::float32 && !values_.is_quantized()) {
-    if (!is_read(values_)) return values_.numbers.data() + at;
-    read_row(values_, id, width_, room);
-    return room;
-  }
   thread_local std::vector<int8_t> rounded;
   const int8_t* q = nullptr;
   float scale = 0;
-  if (values_.is_quantized()) {
-    q = values_.quantized.data() + at;
-    scale = values_.scales[id];
+  if (const auto* const stored = std::get_if<Int8>(&values_)) {
+    q = stored->numbers.data() + at;
+    scale = stored->scales[id];
   } else {
+    const float* numbers = room;
+    if (const auto* const halves = std::get_if<Float16>(&values_)) {
+      kernels::widen(halves->numbers.data() + at, width_, room);
+      if (precision_ != Precision::int8) return room;
+    } else {
+      const Float32& stored32 = std::get<Float32>(values_);
+      if (precision_ == Precision::float16) {
+        thread_local std::vector<uint16_t> narrow;
+        narrow.resize(width_);
+        kernels::halve(stored32.numbers.data() + at, 1, width_, narrow.data());
+        kernels::widen(narrow.data(), width_, room);
+        return room;
+      }
+      numbers = stored32.numbers.data() + at;
+      if (precision_ == Precision::float32) {
+        if (!is_read(stored32)) return numbers;
+        read_row(stored32, id, width_, room);
+        return room;
+      }
+    }
     rounded.resize(width_);
-    const float* const numbers = values_.halves.empty() ? values_.numbers.data() + at : room;
     kernels::quantize(numbers, 1, static_cast<int>(width_), rounded.data(), &scale);
     q = rounded.data();
   }
@@ -85,7 +96,7 @@ class Weights::Packer {
 
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
-    const float* const bias = find_(name + ".bias").numbers.data();
+    const float* const bias = numbers(find_, name + ".bias").data();
     add(into, find_(name + ".weight"), bias + first, in, first, out);
   }
   void matrix(PackedMatrix& into, const Values& values, const float* bias, int64_t in,
@@ -121,32 +132,39 @@ class Weights::Packer {
     const int64_t begin = first * in;
     if (aim_ == Aim::leave) {
       leave(into, v, bias, begin, rows, columns);
-    } else if (!v.panels.empty()) {
-      add_packed(into, v, bias, columns, static_cast<int>(first), rows);
-    } else if (v.is_quantized()) {
-      drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));  // as float32 below
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
-                          into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
-                                              bias, rows, columns, std::move(m));
-                          drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
+    } else if (const auto* const packed = std::get_if<Packed>(&v)) {
+      add_packed(into, *packed, bias, columns, static_cast<int>(first), rows);
+    } else if (const auto* const int8 = std::get_if<Int8>(&v)) {
+      const auto some = int8->numbers.subspan(begin, out * in);
+      const float* const scales = int8->scales.data() + first;
+      drop(int8->file, std::as_bytes(some));  // as float32 below
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8),
+                        [=, file = int8->file, &into](Memory m) {
+                          into =
+                              PackedMatrix(some.data(), scales, bias, rows, columns, std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
-    } else if (!v.halves.empty()) {
+    } else if (const auto* const halves = std::get_if<Float16>(&v)) {
+      const auto some = halves->numbers.subspan(begin, out * in);
       const Precision precision =
           precision_ == Precision::int8 ? Precision::int8 : Precision::float16;
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision), [=, &into](Memory m) {
-                          const uint16_t* const halves = v.halves.data() + begin;
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision),
+                        [=, file = halves->file, &into](Memory m) {
                           into = precision == Precision::float16
-                                     ? PackedMatrix(halves, bias, rows, columns, std::move(m))
-                                     : rounded(halves, bias, rows, columns, std::move(m));
-                          drop(v, std::as_bytes(v.halves.subspan(begin, out * in)));
+                                     ? PackedMatrix(some.data(), bias, rows, columns, std::move(m))
+                                     : rounded(some.data(), bias, rows, columns, std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
     } else {
+      const Float32& float32 = std::get<Float32>(v);
+      const auto some = float32.numbers.subspan(begin, out * in);
       // Before as well: what unpacked products have read shall not be there beside what is packed.
-      drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_), [=, this, &into](Memory m) {
-                          into = PackedMatrix(v.numbers.data() + begin, bias, rows, columns,
-                                              precision_, std::move(m));
-                          drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
+      drop(float32.file, std::as_bytes(some));
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_),
+                        [=, this, file = float32.file, &into](Memory m) {
+                          into = PackedMatrix(some.data(), bias, rows, columns, precision_,
+                                              std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
     }
   }
@@ -159,19 +177,26 @@ class Weights::Packer {
   // As it is in the file, if the products can take it so.
   void leave(PackedMatrix& into, const Values& v, const float* bias, int64_t begin, int out,
              int in) {
-    const Precision stored = v.is_quantized() ? Precision::int8 : Precision::float32;
-    const bool is_stored = v.is_quantized() || (!v.numbers.empty() && precision_ == stored);
-    can_leave_ &= v.file != nullptr && is_stored && PackedMatrix::fits_unpacked(out, in, stored);
-    if (!can_leave_) return;
-    into = v.is_quantized()
-               ? PackedMatrix::unpacked({owner_, v.quantized.data() + begin},
-                                        v.scales.data() + begin / in, bias, out, in)
-               : PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, out, in);
+    const auto fits = [&](const model::SafeTensors* file, Precision stored) {
+      can_leave_ &= file != nullptr && PackedMatrix::fits_unpacked(out, in, stored);
+      return can_leave_;
+    };
+    const auto* const int8 = std::get_if<Int8>(&v);
+    const auto* const float32 = std::get_if<Float32>(&v);
+    if (int8 != nullptr && fits(int8->file, Precision::int8)) {
+      into = PackedMatrix::unpacked({owner_, int8->numbers.data() + begin},
+                                    int8->scales.data() + begin / in, bias, out, in);
+    } else if (float32 != nullptr && precision_ == Precision::float32 &&
+               fits(float32->file, Precision::float32)) {
+      into = PackedMatrix::unpacked({owner_, float32->numbers.data() + begin}, bias, out, in);
+    } else {
+      can_leave_ = false;
+    }
   }
   // In place, where the layout is that of the products.
-  void add_packed(PackedMatrix& into, const Values& v, const float* bias, int in, int first,
+  void add_packed(PackedMatrix& into, const Packed& v, const float* bias, int in, int first,
                   int out) {
-    const Precision stored = v.panel_precision;
+    const Precision stored = v.precision;
     const bool stays =
         precision_ == stored || (stored == Precision::float16 && precision_ == Precision::float32);
     const std::byte* const at = v.panels.data() + PackedMatrix::bytes(first, in, stored);
@@ -208,7 +233,8 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       output_(find_(model::output_embedding(config_)), output_bias(config_, find_),
               static_cast<int>(config_.target_vocabulary), static_cast<int>(config_.width),
               precision, owner_) {
-  if (precision == Precision::float32 || find_(model::output_embedding(config_)).is_quantized()) {
+  if (precision == Precision::float32 ||
+      std::holds_alternative<Int8>(find_(model::output_embedding(config_)))) {
     Packer packer(find_, precision, owner_, Packer::Aim::leave);
     bind(packer, unpacked_, output_.slot(false));
     if (packer.run()) return;
@@ -264,8 +290,8 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
     RowArithmetic arithmetic(
         [&](const std::string& parameter) -> std::span<const float> {
-          const auto numbers = find_(prefix + parameter).numbers;
-          return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
+          const auto found = numbers(find_, prefix + parameter);
+          return scheme_parameters_.emplace_back(found.begin(), found.end());
         },
         config.form == model::Form::marian ? kMarianEpsilon : 0);
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
@@ -300,9 +326,9 @@ std::shared_ptr<const Weights> copy_weights(
   }
   const auto find = [&](const std::string& name) -> Values {
     if (const auto copy = embeddings->find(name); copy != embeddings->end()) {
-      return {.numbers = copy->second};
+      return Float32{.numbers = copy->second};
     }
-    return {.numbers = parameters.at(name)};
+    return Float32{.numbers = parameters.at(name)};
   };
   return std::make_shared<Weights>(config, find, precision, embeddings);
 }

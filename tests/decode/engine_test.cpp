@@ -251,8 +251,8 @@ TEST(Weights, AreTheSameWhetherInt8IsStoredOrMadeAtLoad) {
                       static_cast<int>(p.shape[1]), weights.data(), scales.data());
   }
   const auto find = [&](const std::string& name) -> Values {
-    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-    return {.quantized = stored.at(name).first, .scales = stored.at(name).second};
+    if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+    return Int8{.numbers = stored.at(name).first, .scales = stored.at(name).second};
   };
   Engine loaded(
       std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>()));
@@ -274,8 +274,8 @@ TEST(Weights, AreTheSameWhetherHalvesAreRoundedWhereTheyAreOrWidenedFirst) {
     kernels::widen(halves.data(), static_cast<int64_t>(halves.size()), numbers.data());
   }
   const auto find = [&](const std::string& name) -> Values {
-    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-    return {.halves = stored.at(name)};
+    if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+    return Float16{.numbers = stored.at(name)};
   };
   const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
   for (const Precision precision : {Precision::float16, Precision::int8}) {
@@ -300,8 +300,8 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
                         static_cast<int>(p.shape[1]), Precision::float32};
     }
     const auto find = [&](const std::string& name) -> Values {
-      if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-      return {.panels = stored.at(name).packed()};
+      if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+      return Packed{.panels = stored.at(name).packed()};
     };
     const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
     for (const Precision precision : {Precision::float32, Precision::float16, Precision::int8}) {
@@ -317,7 +317,7 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
 std::shared_ptr<const Weights> with_screen(const auto& model, const kernels::PackedMatrix& screen) {
   const std::string name = model::output_embedding(model.config);
   const auto find = [&](const std::string& parameter) -> Values {
-    Values values = {.numbers = model.values.at(parameter)};
+    Float32 values = {.numbers = model.values.at(parameter)};
     if (parameter == name) {
       values.screen = screen.packed();
       values.scales = screen.scales().first(screen.out());
@@ -379,7 +379,7 @@ TEST(Weights, OfAFileTakeNoMemoryForRowsThatSingleSentencesNeed) {
   model::write_safetensors(directory / "f", tensors, {});
   const auto file = model::SafeTensors::open(directory / "f");
   const auto find = [&](const std::string& name) -> Values {
-    return {.numbers = file.at(name).values<float>(), .file = &file};
+    return Float32{.numbers = file.at(name).values<float>(), .file = &file};
   };
   Engine mapped(
       std::make_shared<Weights>(config, find, Precision::float32, std::shared_ptr<void>()));
