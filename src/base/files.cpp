@@ -378,8 +378,11 @@ MappedFile::MappedFile(const fs::path& path, Descriptor descriptor) : path_(path
   }
   errno = code;
   if (data == MAP_FAILED) fail_errno(path, "cannot map into memory");
-  // A wish: what this mapping brings in from disk comes in huge pages where the file system can,
-  // for all later mappings too.
+  // A hint. Where the file system supports it (ext4, Linux 6.18), a model read through a huge-page
+  // mapping lies in huge pages for all later processes: touching 242 MB takes 1 to 4 ms instead of
+  // 89. A file that is written in small pieces does not, so files are written in whole huge pages:
+  // the first line came after 134 to 135 ms instead of 151 (Emerald Rapids, base float32, same
+  // bytes; c5ece9a).
   if (size_ > 0) ::madvise(data, size_, MADV_HUGEPAGE);
   data_ = static_cast<const char*>(data);
 }

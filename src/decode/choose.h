@@ -14,6 +14,9 @@ struct Choice {
   float log_probability;  // less unk_penalty, for <unk>
 };
 
+// Fails if the sum of a row's probabilities is not a number.
+void require_number(float normaliser);
+
 // Chooses next tokens from rows of logits. Forbidden tokens keep their share of the probability, as
 // in fairseq: what is left is not normalised again. One object per thread.
 class Chooser {
@@ -34,19 +37,14 @@ class Chooser {
   std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
                                     std::span<const int32_t> forbidden);
 
-  // One token drawn by `uniform`, a random number in [0, 1); </s> if all are forbidden. Overwrites
-  // the logits.
-  Choice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
-              double uniform);
-
   // The log-probability of one token.
   Choice given(const float* logits, int32_t token) const;
   Choice given(const kernels::RowSummary& row) const;  // the one that was asked for
 
  private:
   // Those of the best that are allowed, at most k.
-  std::span<const Choice> rank(std::span<const kernels::Scored> best, float normaliser, int64_t k,
-                               std::span<const int32_t> forbidden);
+  std::span<const Choice> allowed(std::span<const kernels::Scored> best, float normaliser,
+                                  int64_t k, std::span<const int32_t> forbidden);
   float penalty(int32_t token) const;
 
   int64_t vocabulary_;

@@ -24,13 +24,6 @@ int64_t token_count(Sources sources) {
   return count;
 }
 
-// Calls task(i) for each i below `count`.
-template <class Task>
-void run(Team* team, size_t count, const Task& task) {
-  if (team != nullptr) return team->run(static_cast<uint32_t>(count), task);
-  for (size_t i = 0; i < count; ++i) task(i);
-}
-
 // Of a matrix, by the team if it is large.
 void swish(float* x, int64_t rows, int64_t width, Team* team) {
   constexpr int64_t kPart = 16;  // rows
@@ -40,46 +33,6 @@ void swish(float* x, int64_t rows, int64_t width, Team* team) {
         float* const at = x + first * width;
         kernels::swish(at, std::min(kPart, rows - first) * width, at);
       });
-}
-
-// As many symbols as hold most of the probability where it is not spread out; and one less than a
-// vector has, for the one that is asked for.
-constexpr int kCorrected = 15;
-
-// What a row's logits x W^T are, of which `near` knows the best and a normaliser with about W. The
-// best are ranked by W. The share of the first of them in the normaliser is W's: always as many, so
-// that a symbol's probability does not depend on how many are asked for.
-void correct(kernels::RowSummary& near, const Weights& w, Weights::Access access, const float* x,
-             kernels::RowSummary& row) {
-  std::array<int32_t, kernels::kMostBest + 1> ids;
-  std::array<float, kernels::kMostBest + 1> logits;
-  const std::span best(near.best, near.found);
-  std::ranges::transform(best, ids.begin(), &kernels::Scored::index);
-  ids[best.size()] = near.asked.index;
-  w.likely_logits(x, std::span(ids).first(best.size() + 1), access, logits.data());
-
-  const auto share = [&](float logit) { return std::exp(double{logit} - near.most); };
-  row.most = near.most;
-  row.sum = near.sum;
-  for (size_t i = 0; i < best.size(); ++i) {
-    if (i < kCorrected) row.sum += share(logits[i]) - share(best[i].value);
-    best[i].value = logits[i];
-  }
-  row.asked.value = logits[best.size()];
-  // One that is not a number cannot be sorted, and says that the row is not to be trusted; so does
-  // an infinite one.
-  const auto is_number = [](const kernels::Scored& each) {
-    return each.value < std::numeric_limits<float>::infinity();
-  };
-  if (!std::ranges::all_of(best, is_number)) row.sum = std::numeric_limits<double>::quiet_NaN();
-  if (!std::isnan(row.sum)) {
-    std::ranges::sort(best, [](const kernels::Scored& a, const kernels::Scored& b) {
-      return a.value != b.value ? a.value > b.value : a.index < b.index;
-    });
-  }
-  row.found = std::min(row.k, near.found);
-  row.seen = near.seen;
-  std::copy_n(best.begin(), row.found, row.best);
 }
 
 }  // namespace
@@ -96,8 +49,8 @@ Engine::Engine(std::shared_ptr<const Weights> weights)
 
 float* Engine::wide(int64_t rows, int64_t columns) {
   const auto size = static_cast<size_t>(rows * columns);
-  if (wide_.size() < size) wide_.resize(size);
-  return wide_.data();
+  if (scratch_.wide.size() < size) scratch_.wide.resize(size);
+  return scratch_.wide.data();
 }
 
 const float* Engine::positions(int64_t count) {
@@ -200,8 +153,9 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
     if (k % 3 == 0) return self_attention(layer, l, x);
     if (k % 3 == 1) return cross_attention(layer, l, x);
     const bool is_last = k + 1 == 3 * static_cast<int>(layers.size());
-    return e_.feed_forward(layer.feed_forward, x, team_,
-                           is_last ? e_.weights_->likely_output() : &layers[l + 1].self.qkv);
+    return e_.feed_forward(
+        layer.feed_forward, x, team_,
+        is_last ? e_.weights_->output_layer().likely() : &layers[l + 1].self.qkv);
   }
 
  private:
@@ -366,58 +320,23 @@ void Engine::release_large() {
 
 void Engine::project(const Rows& hidden, int64_t first, int64_t count, float* logits,
                      Team* team) const {
-  multiply(weights_->output(),
-           {.x = hidden.data() + first * hidden.width(), .rows = count, .y = logits}, team);
+  weights_->output_layer().project(hidden.data() + first * hidden.width(), count, logits, team);
 }
 
 void Engine::summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                        Team* team) {
-  if (!weights_->has_screen()) return summarise(weights_->output(), hidden, first, rows, team);
-  // More than are wanted: they may change places with the last of those.
-  constexpr int kMore = kernels::kMostBest - kMostBest;
-  screened_.clear();
-  for (const auto& row : rows) {
-    screened_.push_back(
-        {.k = std::max(row.k + kMore, kCorrected), .asked = {.index = row.asked.index}});
-  }
-  best_screened_.resize(rows.size() * kernels::kMostBest);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    screened_[i].best = best_screened_.data() + i * kernels::kMostBest;
-  }
-  summarise(weights_->screen(), hidden, first, screened_, team);
-  // A single sentence is the smallest that a process can be, and can wait for a few reads.
-  constexpr size_t kFew = 16;
-  const auto access = rows.size() <= kFew ? Weights::Access::read : Weights::Access::map;
-  run(team, rows.size(), [&](size_t i) {
-    correct(screened_[i], *weights_, access,
-            hidden.data() + (first + static_cast<int64_t>(i)) * hidden.width(), rows[i]);
-  });
+  weights_->output_layer().summarise(hidden.data() + first * hidden.width(), rows, scratch_, team,
+                                     first_product());
 }
 
-// Logits are made some columns at a time, and looked at while those are in the cache.
-void Engine::summarise(const PackedMatrix& matrix, const Rows& hidden, int64_t first,
+void Engine::summarise(const PackedMatrix& output, const Rows& hidden, int64_t first,
                        std::span<kernels::RowSummary> rows, Team* team) {
-  constexpr int64_t kLogits = 256 << 10;  // at a time: 1 MB
-  constexpr int64_t kPart = kernels::RowSummary::kPart;
-  const auto count = static_cast<int64_t>(rows.size());
-  if (count == 0) return;
-  const int64_t stride = std::max<int64_t>(kLogits / count / kPart, 1) * kPart;
-  float* logits = wide(count, std::min(stride, int64_t{matrix.panels()} * kernels::kPanel));
-  for (int64_t column = 0; column < matrix.out(); column += stride) {
-    const int64_t columns = std::min<int64_t>(stride, matrix.out() - column);
-    const bool is_last = column + columns == matrix.out();
-    multiply(matrix,
-             {.x = hidden.data() + first * hidden.width(),
-              .rows = count,
-              .y = logits,
-              .y_stride = columns,
-              .y_column = column,
-              .first_panel = static_cast<int>(column / kernels::kPanel),
-              .last_panel = static_cast<int>((column + columns - 1) / kernels::kPanel + 1)},
-             team, is_last ? &weights_->decoder().layers.front().self.qkv : nullptr);
-    run(team, rows.size(),
-        [&](size_t i) { rows[i].add(logits + static_cast<int64_t>(i) * columns, columns); });
-  }
+  OutputLayer::summarise(output, hidden.data() + first * hidden.width(), rows, scratch_, team,
+                         first_product());
+}
+
+const PackedMatrix* Engine::first_product() const {
+  return &weights_->decoder().layers.front().self.qkv;
 }
 
 }  // namespace residual::decode

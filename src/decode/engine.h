@@ -68,10 +68,7 @@ class Engine {
   Rows decode(const Step& step, Team* team);
   // logits [count, vocabulary] of rows [first, first + count).
   void project(const Rows& hidden, int64_t first, int64_t count, float* logits, Team* team) const;
-  // What is asked of the logits of rows from `first` on. With a Weights::screen() all logits are
-  // made with that, and those that matter once more with the weights themselves.
-  // REQUIRES: each row's k <= kMostBest.
-  static constexpr int kMostBest = kernels::kMostBest - 1;
+  // What is asked of the logits of rows from `first` on, as OutputLayer::summarise.
   void summarise(const Rows& hidden, int64_t first, std::span<kernels::RowSummary> rows,
                  Team* team);
   // The same as if the vocabulary were the rows of `output` alone, which is of the output's.
@@ -96,6 +93,7 @@ class Engine {
   Rows feed_forward(const FeedForwardWeights& weights, const Rows& x, Team* team,
                     const PackedMatrix* next = nullptr);
   float* wide(int64_t rows, int64_t columns);
+  const PackedMatrix* first_product() const;  // of a step
   // The embeddings of places 0 ... count - 1.
   const float* positions(int64_t count);
   std::shared_ptr<std::vector<float>> memory_buffer(int64_t size);
@@ -104,14 +102,12 @@ class Engine {
   kernels::Heads heads_;
   float scale_;  // of attention scores
   std::unique_ptr<RowPool> pool_;
-  std::vector<float> wide_;           // qkv or a feed-forward's inner layer
+  OutputLayer::Scratch scratch_;      // its wide: qkv or a feed-forward's inner layer
   std::vector<float> shared_;         // keys and values of one sentence
   std::vector<float> probabilities_;  // of one sentence's attention
-  std::vector<kernels::RowSummary> screened_;
-  std::vector<kernels::Scored> best_screened_;
-  std::vector<int32_t> places_;   // of each row in its sentence
-  std::vector<float> positions_;  // those seen so far: [places, width]
-  Pages cache_;                   // [slots][layers][heads][key, value] of float
+  std::vector<int32_t> places_;       // of each row in its sentence
+  std::vector<float> positions_;      // those seen so far: [places, width]
+  Pages cache_;                       // [slots][layers][heads][key, value] of float
   int64_t cache_stride_;
   std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
 };

@@ -8,7 +8,12 @@
 namespace residual::decode {
 namespace {
 
-void grow(std::vector<float>& buffer, int64_t size) {
+// Rows whose logits are made together, each time with all of the vocabulary's weights. Logits of
+// all rows of a step would take the most memory of all.
+constexpr int kLogitRows = 96, kSummaryRows = 192;
+
+template <class T>
+void grow(std::vector<T>& buffer, int64_t size) {
   if (static_cast<int64_t>(buffer.size()) < size) buffer.resize(static_cast<size_t>(size));
 }
 
@@ -45,7 +50,39 @@ std::vector<std::vector<Memory>> Ensemble::encode(std::span<const std::span<cons
   return memories;
 }
 
-void Ensemble::decode(Step step, std::span<const Sentence> sentences, int attention_from_top,
+void Ensemble::step(Step step, std::span<const Sentence> sentences, int attention_from_top,
+                    const Listener& listener, Team* team) {
+  decode(step, sentences, attention_from_top, team);
+  first_row_ = 0;
+  for (size_t first = 0, end = 0; first < sentences.size(); first = end) {
+    const Query& query = sentences[first].query;
+    const bool is_whole = query.best == 0;
+    int rows = 0;
+    const auto goes_along = [&](const Sentence& s) {  // with the first
+      return !query.output && !s.query.output && (s.query.best == 0) == is_whole &&
+             rows + s.rows <= (is_whole ? kLogitRows : kSummaryRows);
+    };
+    do {
+      rows += sentences[end++].rows;
+    } while (end < sentences.size() && goes_along(sentences[end]));
+    if (is_whole) {
+      const auto change = [&](float* logits) {
+        for (size_t i = first; i < end; ++i) {
+          for (int n = 0; n < sentences[i].rows; ++n, logits += vocabulary()) {
+            listener.change(i, n, logits);
+          }
+        }
+      };
+      project(rows, change, team);
+    } else {
+      summarise(sentences.subspan(first, end - first), team);
+    }
+    for (size_t i = first; i < end; ++i) listener.answered(i);
+    first_row_ += rows;
+  }
+}
+
+void Ensemble::decode(Step& step, std::span<const Sentence> sentences, int attention_from_top,
                       Team* team) {
   const auto rows = static_cast<int64_t>(step.tokens.size());
   hidden_.clear();
@@ -83,16 +120,15 @@ void Ensemble::average_attention(size_t m, int64_t rows) {
   }
 }
 
-void Ensemble::project(int64_t first, int64_t count, const Change& change, Team* team) {
-  first_row_ = first;
+void Ensemble::project(int64_t count, const Change& change, Team* team) {
   grow(logits_, count * vocabulary());
-  engines_[0].project(hidden_[0], first, count, logits_.data(), team);
+  engines_[0].project(hidden_[0], first_row_, count, logits_.data(), team);
   change(logits_.data());
   if (engines_.size() == 1) return;
   kernels::log_softmax(logits_.data(), count, vocabulary(), logits_.data());
   grow(other_logits_, count * vocabulary());
   for (size_t m = 1; m < engines_.size(); ++m) {
-    engines_[m].project(hidden_[m], first, count, other_logits_.data(), team);
+    engines_[m].project(hidden_[m], first_row_, count, other_logits_.data(), team);
     change(other_logits_.data());
     kernels::log_softmax(other_logits_.data(), count, vocabulary(), other_logits_.data());
     kernels::mix(1 / static_cast<float>(m + 1), other_logits_.data(), count * vocabulary(),
@@ -100,13 +136,29 @@ void Ensemble::project(int64_t first, int64_t count, const Change& change, Team*
   }
 }
 
-void Ensemble::summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team) {
-  engines_[0].summarise(hidden_[0], first, rows, team);
-}
-
-void Ensemble::summarise(const PackedMatrix& output, int64_t first,
-                         std::span<kernels::RowSummary> rows, Team* team) {
-  engines_[0].summarise(output, hidden_[0], first, rows, team);
+void Ensemble::summarise(std::span<const Sentence> sentences, Team* team) {
+  int64_t room = 0;
+  for (const auto& s : sentences) room += s.rows * s.query.best;
+  grow(best_, room);
+  summaries_.clear();
+  kernels::Scored* best = best_.data();
+  for (const auto& s : sentences) {
+    for (int n = 0; n < s.rows; ++n, best += s.query.best) {
+      summaries_.push_back(
+          {.k = static_cast<int>(s.query.best), .best = best, .asked = {.index = s.query.asked}});
+    }
+  }
+  const Query& query = sentences[0].query;
+  if (query.output == nullptr)
+    return engines_[0].summarise(hidden_[0], first_row_, summaries_, team);
+  // The matrix knows symbols by their places among the query's.
+  const auto at = std::ranges::lower_bound(query.symbols, query.asked) - query.symbols.begin();
+  for (auto& row : summaries_) row.asked.index = static_cast<int32_t>(at);
+  engines_[0].summarise(*query.output, hidden_[0], first_row_, summaries_, team);
+  for (auto& row : summaries_) {
+    row.asked.index = query.asked;
+    for (auto& each : std::span(row.best, row.found)) each.index = query.symbols[each.index];
+  }
 }
 
 }  // namespace residual::decode

@@ -25,40 +25,56 @@ class Ensemble {
   std::vector<std::vector<Memory>> encode(std::span<const std::span<const int32_t>> sources,
                                           Team* team);
 
+  // What is asked of the logits of one sentence's rows.
+  struct Query {
+    int64_t best = 0;   // so many of the likeliest symbols, as summaries; 0: whole rows of logits
+    int32_t asked = 0;  // with summaries: the symbol whose logit is given as well
+    // With summaries: the only symbols that there are, and their OutputLayer::selected(). Null:
+    // all.
+    const PackedMatrix* output = nullptr;
+    std::span<const int32_t> symbols = {};
+  };
   // As Step::Sentence, for all models.
   struct Sentence {
     const std::vector<Memory>* memories;
     int rows;
+    Query query;
   };
-  // Decodes rows. `step` is without its sentences and its attention: `attention_from_top` says
-  // which layer's is wanted, -1 none.
-  void decode(Step step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
+  struct Listener {
+    // May change a model's logits of the sentence's n-th row before they become probabilities.
+    std::function<void(size_t sentence, int n, float* logits)> change;
+    // The sentence's summaries or logits are there, until it returns. In the sentences' order.
+    std::function<void(size_t sentence)> answered;
+  };
+  // Decodes rows and answers each sentence's query. `step` is without its sentences and its
+  // attention: `attention_from_top` says which layer's is wanted, -1 none. REQUIRES: with several
+  // models, every query is for whole rows.
+  void step(Step step, std::span<const Sentence> sentences, int attention_from_top,
+            const Listener& listener, Team* team);
   void release_large() {  // as Engine::release_large
     for (auto& engine : engines_) engine.release_large();
   }
-  // Makes the logits of `count` rows of the last step, from `first` on. `change` may change each
-  // model's logits [count, vocabulary] before they become probabilities.
-  using Change = std::function<void(float* logits)>;
-  void project(int64_t first, int64_t count, const Change& change, Team* team);
 
-  // As Engine::summarise, of the last step's rows. REQUIRES: there is one model.
-  void summarise(int64_t first, std::span<kernels::RowSummary> rows, Team* team);
-  // Among some symbols alone, by the model's Weights::output_of() of them. REQUIRES: likewise.
-  void summarise(const PackedMatrix& output, int64_t first, std::span<kernels::RowSummary> rows,
-                 Team* team);
-
-  // Of a row that was projected last. Logits of one model; of several, logarithms of the mean
-  // probability. They may be written to.
+  // For listeners, of a row of the sentence that is answered. Logits are those of one model; of
+  // several, logarithms of the mean probability. They may be written to.
+  const kernels::RowSummary& summary(int64_t row) const { return summaries_[row - first_row_]; }
   float* logits(int64_t row) { return logits_.data() + (row - first_row_) * vocabulary(); }
   const float* attention(int64_t row) const { return attention_.data() + row * attention_stride_; }
 
  private:
+  void decode(Step& step, std::span<const Sentence> sentences, int attention_from_top, Team* team);
   void average_attention(size_t m, int64_t rows);
+  void summarise(std::span<const Sentence> sentences, Team* team);
+  // Logits of `count` rows from first_row_ on.
+  using Change = std::function<void(float* logits)>;
+  void project(int64_t count, const Change& change, Team* team);
 
   std::vector<Engine> engines_;
   int64_t max_positions_, decoder_layers_;
   std::vector<Step::Sentence> groups_;              // of one model
   std::vector<Rows> hidden_;                        // the last step's, by model
+  std::vector<kernels::RowSummary> summaries_;      // of some rows, from first_row_ on
+  std::vector<kernels::Scored> best_;               // of the summaries
   std::vector<float> logits_, other_logits_;        // [rows, vocabulary] from first_row_ on
   std::vector<float> attention_, other_attention_;  // [rows, attention_stride_]
   int64_t first_row_ = 0, attention_stride_ = 0;

@@ -5,15 +5,48 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "decode/translator.h"
+#include "decode/crew.h"
+#include "decode/options.h"
+#include "decode/phrases.h"
+#include "decode/terminology.h"
+#include "decode/text_tools.h"
 
 namespace residual::decode {
 
-// A line on its way through a Translator.
+// What is done about a line with more tokens than the model has positions.
+enum class LongLines { split, refuse };
+
+struct SourceLine {
+  std::string text;
+  std::string prefix;                     // text that the translation begins with, in whole words
+  std::vector<std::string> phrases = {};  // texts that it contains, in whole words
+};
+
+struct Output {
+  std::string text;
+  std::vector<std::string> pieces;
+  std::vector<int32_t> tokens;           // of the pieces
+  std::vector<float> log_probabilities;  // of the pieces, then of </s>
+  // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s> and to the
+  // direction's tag.
+  std::vector<std::vector<float>> attention;
+  std::vector<float> attention_to_end;  // that of each piece to </s>
+  double score = 0;                     // of a split line: as if it were one
+
+  double log_probability() const;  // of all of it
+};
+
+struct Translation {
+  std::vector<std::string> source_pieces;
+  std::vector<Output> outputs;  // best first; at least one
+};
+
+// A line on its way from TextToTokens to TokensToText.
 struct Line {
   uint64_t number = 0;
   std::vector<std::vector<int32_t>> parts;  // tokens, each part with </s>; none: nothing to say

@@ -17,7 +17,12 @@ constexpr int64_t kWorthSharing = 200'000;
 constexpr int kPartsEach = 2;
 
 // How much of its share a member fetches, into its caches: what memory gives in the time between
-// two products.
+// two products. Between two products of a decoding step one thread works (attention, norms, choice
+// of tokens) and the others wait, as does the memory, so a waiting thread prefetches its share of
+// the next matrix. For this every thread starts with the same share of each product and helps
+// others only then. One sentence on two Emerald Rapids cores takes 3 to 10 % less time (base
+// float32 95.5 instead of 99.4 ms, float16 62.9 / 64.6, int8 29.7 / 32.5, small float32
+// 19.8 / 21.9; 6d6adb6). In the encoder, with its many rows, it gained nothing.
 constexpr size_t kFetched = 512 << 10;
 constexpr size_t kFetchedAtOnce = 4 * kernels::kCacheLine;
 

@@ -71,6 +71,13 @@ class Team {
   std::vector<std::thread> helpers_;
 };
 
+// Calls task(i) for each i below `count`, as Team::run; one after the other if `team` is null.
+template <class Task>
+void run(Team* team, size_t count, const Task& task) {
+  if (team != nullptr) return team->run(static_cast<uint32_t>(count), task);
+  for (size_t i = 0; i < count; ++i) task(i);
+}
+
 // The product, its columns shared out among the team's members; alone if `team` is null. Either
 // way the result is the same, bit for bit. `next`: the matrix of the next product.
 void multiply(const kernels::PackedMatrix& matrix, const kernels::Product& product, Team* team,

@@ -1,3 +1,5 @@
+#include "decode/text_tools.h"
+
 #include "base/error.h"
 #include "decode/translator.h"
 

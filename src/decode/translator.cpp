@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
-#include "decode/lines.h"
 
 namespace residual::decode {
 namespace {

@@ -12,18 +12,17 @@
 
 #include "base/files.h"
 #include "decode/crew.h"
+#include "decode/lines.h"
 #include "decode/options.h"
 #include "decode/score.h"
 #include "decode/shortlist.h"
 #include "decode/terminology.h"
+#include "decode/text_tools.h"
 #include "model/directory.h"
 #include "text/lines.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
-
-// What is done about a line with more tokens than the model has positions.
-enum class LongLines { split, refuse };
 
 struct TranslatorOptions {
   SearchOptions search;
@@ -37,56 +36,12 @@ struct TranslatorOptions {
   fs::path terms;  // file of a Terminology; empty: none
 };
 
-// How a model's text becomes tokens and back.
-struct TextTools {
-  std::shared_ptr<const text::Vocabulary> source_vocabulary, target_vocabulary;  // one, or two
-  // Make a function for one thread; none: text is pieces already.
-  std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
-  std::string source_tag;                         // symbol before each source, if any
-  std::shared_ptr<const model::Directory> model;  // that they are of; null: one in memory
-  bool pieces = false;                            // text is pieces already
-
-  // Those of another direction of the model, whose languages may be empty if there is no choice.
-  TextTools towards(const std::string& source, const std::string& target) const;
-
-  // Fails unless all models have the same vocabularies; the first one's segmentation is taken.
-  static TextTools of(std::span<const std::shared_ptr<const model::Directory>> models,
-                      const TranslatorOptions& options);
-};
-
-struct SourceLine {
-  std::string text;
-  std::string prefix;                     // text that the translation begins with, in whole words
-  std::vector<std::string> phrases = {};  // texts that it contains, in whole words
-};
-
-struct Output {
-  std::string text;
-  std::vector<std::string> pieces;
-  std::vector<int32_t> tokens;           // of the pieces
-  std::vector<float> log_probabilities;  // of the pieces, then of </s>
-  // [pieces][source pieces], if wanted; what is missing to a sum of 1 went to </s> and to the
-  // direction's tag.
-  std::vector<std::vector<float>> attention;
-  std::vector<float> attention_to_end;  // that of each piece to </s>
-  double score = 0;                     // of a split line: as if it were one
-
-  double log_probability() const;  // of all of it
-};
-
-struct Translation {
-  std::vector<std::string> source_pieces;
-  std::vector<Output> outputs;  // best first; at least one
-};
-
 // A line's own log-probabilities, given its source line.
 struct ScoredLine {
   std::vector<std::string> pieces;       // of the target
   std::vector<float> log_probabilities;  // of the pieces, then of </s>
   double sum = 0;
 };
-
-class TextToTokens;
 
 // Raw text in, text out. A line's translation depends on the line alone: not on its neighbours,
 // their order or number, nor on threads. Lines without a word give empty lines. Many threads may

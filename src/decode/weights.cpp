@@ -1,10 +1,6 @@
 #include "decode/weights.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -19,100 +15,19 @@ namespace {
 
 using schemes::Side;
 
-// Gives back the memory of mapped pages that lie wholly in `bytes`; they can be read again.
-void drop_pages(std::span<const std::byte> bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const size_t before = -reinterpret_cast<uintptr_t>(bytes.data()) % page;
-  if (before >= bytes.size()) return;
-  const auto whole = bytes.subspan(before, (bytes.size() - before) / page * page);
-  madvise(const_cast<std::byte*>(whole.data()), whole.size(), MADV_DONTNEED);
+// Returns a parameter that is not a matrix.
+std::span<const float> numbers(const Weights::Find& find, const std::string& name) {
+  const Values values = find(name);
+  const auto* const found = std::get_if<Float32>(&values);
+  require(found != nullptr, "{} is stored as a matrix is", name);
+  return found->numbers;
 }
 
-void drop(const Values& v, std::span<const std::byte> bytes) {
-  if (v.file != nullptr) drop_pages(bytes);
+std::vector<float> output_bias(const model::Config& config, const Weights::Find& find) {
+  if (!config.has_output_bias()) return {};
+  const auto bias = numbers(find, model::kOutputBias);
+  return {bias.begin(), bias.end()};
 }
-
-// Whether single rows of float32 numbers are read from their file. The memory that this saves is
-// the table's; where that is small, reading takes longer than a step's other work.
-bool is_read(const Values& v) {
-  constexpr size_t kLarge = 16 << 20;
-  return v.file != nullptr && v.numbers.size_bytes() >= kLarge;
-}
-
-// Row `id` of float32 numbers in a file.
-void read_row(const Values& v, int64_t id, int64_t width, float* row) {
-  const auto bytes = std::as_bytes(v.numbers.subspan(id * width, width));
-  v.file->copy({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
-               reinterpret_cast<char*>(row));
-}
-
-// Whether a file's screen can be used: its rows may have been changed since. One element of each is
-// looked at, the same of a panel's 64, which lie side by side. Pages of the rows do not stay.
-bool has_screen_of(const Values& v, int64_t out, int64_t in) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(v.screen.data()) % kernels::kCacheLine == 0;
-  if (v.screen.empty() || !is_aligned) return false;
-  const auto* const panels = reinterpret_cast<const int16_t*>(v.screen.data());
-  constexpr int64_t kRows = 4096;  // at a time
-  for (int64_t o = 0; o < out; ++o) {
-    if (o % kRows == 0 && o > 0)
-      drop(v, std::as_bytes(v.numbers.subspan((o - kRows) * in, kRows * in)));
-    const int64_t panel = o / kernels::kPanel, column = panel % in;
-    const float whole = panels[(panel * in + column) * kernels::kPanel + o % kernels::kPanel];
-    const float error = v.numbers[o * in + column] - v.scales[o] * whole;
-    if (!(std::abs(error) <= 0.51F * v.scales[o])) return false;
-  }
-  return true;
-}
-
-// Tensors of a file as Values. Those that cannot be used where they are, are converted and kept.
-class FileValues {
- public:
-  explicit FileValues(std::shared_ptr<const model::Directory> directory)
-      : directory_(std::move(directory)) {}
-
-  Values find(const std::string& name) {
-    const bool has_panels = directory_->weights().contains(name + model::kPanels);
-    if (has_panels && !directory_->weights().contains(name)) {
-      const auto& panels = directory_->weights().at(name + model::kPanels);
-      return {.panels = std::as_bytes(std::span(panels.bytes)),
-              .panel_precision =
-                  panels.dtype == model::Dtype::f16 ? Precision::float16 : Precision::float32};
-    }
-    const auto& tensor = directory_->weights().at(name);
-    if (tensor.dtype == model::Dtype::i8) {
-      const auto& scales = directory_->weights().at(name + model::kScale);
-      require(scales.shape == std::vector<int64_t>{tensor.shape.at(0)},
-              "{}: {} has shape [{}], expected one scale per row of {}",
-              directory_->weights().name(), scales.name, fmt::join(scales.shape, ", "), name);
-      return {.quantized = tensor.values<int8_t>(),
-              .scales = scales.values<float>(),
-              .file = &directory_->weights()};
-    }
-    const bool is_aligned = reinterpret_cast<uintptr_t>(tensor.bytes.data()) % alignof(float) == 0;
-    if (tensor.dtype == model::Dtype::f32 && is_aligned) {
-      Values values = {.numbers = tensor.values<float>(), .file = &directory_->weights()};
-      if (has_panels) {
-        values.screen =
-            std::as_bytes(std::span(directory_->weights().at(name + model::kPanels).bytes));
-        values.scales = directory_->weights().at(name + model::kScale).values<float>();
-      }
-      return values;
-    }
-    const bool is_matrix = tensor.shape.size() == 2;
-    if (tensor.dtype == model::Dtype::f16 && is_aligned && is_matrix) {
-      const auto* const halves = reinterpret_cast<const uint16_t*>(tensor.bytes.data());
-      return {.halves = {halves, static_cast<size_t>(tensor.size())},
-              .file = &directory_->weights()};
-    }
-    const auto [made, is_new] = converted_.try_emplace(name);
-    if (is_new) made->second = tensor.to_float();
-    return {.numbers = made->second};
-  }
-
- private:
-  std::shared_ptr<const model::Directory> directory_;
-  std::map<std::string, std::vector<float>> converted_;
-};
 
 }  // namespace
 
@@ -125,31 +40,34 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
     return room;
   }
   const int64_t at = id * width_;
-  if (!values_.halves.empty()) {
-    kernels::widen(values_.halves.data() + at, width_, room);
-    if (precision_ != Precision::int8) return room;
-  }
-  if (precision_ == Precision::float16 && !values_.is_quantized()) {
-    thread_local std::vector<uint16_t> halves;
-    halves.resize(width_);
-    kernels::halve(values_.numbers.data() + at, 1, width_, halves.data());
-    kernels::widen(halves.data(), width_, room);
-    return room;
-  }
-  if (precision_ == Precision::float32 && !values_.is_quantized()) {
-    if (!is_read(values_)) return values_.numbers.data() + at;
-    read_row(values_, id, width_, room);
-    return room;
-  }
   thread_local std::vector<int8_t> rounded;
   const int8_t* q = nullptr;
   float scale = 0;
-  if (values_.is_quantized()) {
-    q = values_.quantized.data() + at;
-    scale = values_.scales[id];
+  if (const auto* const stored = std::get_if<Int8>(&values_)) {
+    q = stored->numbers.data() + at;
+    scale = stored->scales[id];
   } else {
+    const float* numbers = room;
+    if (const auto* const halves = std::get_if<Float16>(&values_)) {
+      kernels::widen(halves->numbers.data() + at, width_, room);
+      if (precision_ != Precision::int8) return room;
+    } else {
+      const Float32& stored32 = std::get<Float32>(values_);
+      if (precision_ == Precision::float16) {
+        thread_local std::vector<uint16_t> narrow;
+        narrow.resize(width_);
+        kernels::halve(stored32.numbers.data() + at, 1, width_, narrow.data());
+        kernels::widen(narrow.data(), width_, room);
+        return room;
+      }
+      numbers = stored32.numbers.data() + at;
+      if (precision_ == Precision::float32) {
+        if (!is_read(stored32)) return numbers;
+        read_row(stored32, id, width_, room);
+        return room;
+      }
+    }
     rounded.resize(width_);
-    const float* const numbers = values_.halves.empty() ? values_.numbers.data() + at : room;
     kernels::quantize(numbers, 1, static_cast<int>(width_), rounded.data(), &scale);
     q = rounded.data();
   }
@@ -176,7 +94,7 @@ class Weights::Packer {
 
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
-    const float* const bias = find_(name + ".bias").numbers.data();
+    const float* const bias = numbers(find_, name + ".bias").data();
     add(into, find_(name + ".weight"), bias + first, in, first, out);
   }
   void matrix(PackedMatrix& into, const Values& values, const float* bias, int64_t in,
@@ -212,32 +130,39 @@ class Weights::Packer {
     const int64_t begin = first * in;
     if (aim_ == Aim::leave) {
       leave(into, v, bias, begin, rows, columns);
-    } else if (!v.panels.empty()) {
-      add_packed(into, v, bias, columns, static_cast<int>(first), rows);
-    } else if (v.is_quantized()) {
-      drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));  // as float32 below
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8), [=, &into](Memory m) {
-                          into = PackedMatrix(v.quantized.data() + begin, v.scales.data() + first,
-                                              bias, rows, columns, std::move(m));
-                          drop(v, std::as_bytes(v.quantized.subspan(begin, out * in)));
+    } else if (const auto* const packed = std::get_if<Packed>(&v)) {
+      add_packed(into, *packed, bias, columns, static_cast<int>(first), rows);
+    } else if (const auto* const int8 = std::get_if<Int8>(&v)) {
+      const auto some = int8->numbers.subspan(begin, out * in);
+      const float* const scales = int8->scales.data() + first;
+      drop(int8->file, std::as_bytes(some));  // as float32 below
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, Precision::int8),
+                        [=, file = int8->file, &into](Memory m) {
+                          into =
+                              PackedMatrix(some.data(), scales, bias, rows, columns, std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
-    } else if (!v.halves.empty()) {
+    } else if (const auto* const halves = std::get_if<Float16>(&v)) {
+      const auto some = halves->numbers.subspan(begin, out * in);
       const Precision precision =
           precision_ == Precision::int8 ? Precision::int8 : Precision::float16;
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision), [=, &into](Memory m) {
-                          const uint16_t* const halves = v.halves.data() + begin;
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision),
+                        [=, file = halves->file, &into](Memory m) {
                           into = precision == Precision::float16
-                                     ? PackedMatrix(halves, bias, rows, columns, std::move(m))
-                                     : rounded(halves, bias, rows, columns, std::move(m));
-                          drop(v, std::as_bytes(v.halves.subspan(begin, out * in)));
+                                     ? PackedMatrix(some.data(), bias, rows, columns, std::move(m))
+                                     : rounded(some.data(), bias, rows, columns, std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
     } else {
+      const Float32& float32 = std::get<Float32>(v);
+      const auto some = float32.numbers.subspan(begin, out * in);
       // Before as well: what unpacked products have read shall not be there beside what is packed.
-      drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
-      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_), [=, this, &into](Memory m) {
-                          into = PackedMatrix(v.numbers.data() + begin, bias, rows, columns,
-                                              precision_, std::move(m));
-                          drop(v, std::as_bytes(v.numbers.subspan(begin, out * in)));
+      drop(float32.file, std::as_bytes(some));
+      tasks_.push_back({PackedMatrix::bytes(rows, columns, precision_),
+                        [=, this, file = float32.file, &into](Memory m) {
+                          into = PackedMatrix(some.data(), bias, rows, columns, precision_,
+                                              std::move(m));
+                          drop(file, std::as_bytes(some));
                         }});
     }
   }
@@ -250,19 +175,26 @@ class Weights::Packer {
   // As it is in the file, if the products can take it so.
   void leave(PackedMatrix& into, const Values& v, const float* bias, int64_t begin, int out,
              int in) {
-    const Precision stored = v.is_quantized() ? Precision::int8 : Precision::float32;
-    const bool is_stored = v.is_quantized() || (!v.numbers.empty() && precision_ == stored);
-    can_leave_ &= v.file != nullptr && is_stored && PackedMatrix::fits_unpacked(out, in, stored);
-    if (!can_leave_) return;
-    into = v.is_quantized()
-               ? PackedMatrix::unpacked({owner_, v.quantized.data() + begin},
-                                        v.scales.data() + begin / in, bias, out, in)
-               : PackedMatrix::unpacked({owner_, v.numbers.data() + begin}, bias, out, in);
+    const auto fits = [&](const model::SafeTensors* file, Precision stored) {
+      can_leave_ &= file != nullptr && PackedMatrix::fits_unpacked(out, in, stored);
+      return can_leave_;
+    };
+    const auto* const int8 = std::get_if<Int8>(&v);
+    const auto* const float32 = std::get_if<Float32>(&v);
+    if (int8 != nullptr && fits(int8->file, Precision::int8)) {
+      into = PackedMatrix::unpacked({owner_, int8->numbers.data() + begin},
+                                    int8->scales.data() + begin / in, bias, out, in);
+    } else if (float32 != nullptr && precision_ == Precision::float32 &&
+               fits(float32->file, Precision::float32)) {
+      into = PackedMatrix::unpacked({owner_, float32->numbers.data() + begin}, bias, out, in);
+    } else {
+      can_leave_ = false;
+    }
   }
   // In place, where the layout is that of the products.
-  void add_packed(PackedMatrix& into, const Values& v, const float* bias, int in, int first,
+  void add_packed(PackedMatrix& into, const Packed& v, const float* bias, int in, int first,
                   int out) {
-    const Precision stored = v.panel_precision;
+    const Precision stored = v.precision;
     const bool stays =
         precision_ == stored || (stored == Precision::float16 && precision_ == Precision::float32);
     const std::byte* const at = v.panels.data() + PackedMatrix::bytes(first, in, stored);
@@ -295,96 +227,45 @@ Weights::Weights(model::Config config, Find find, Precision precision,
     : config_(std::move(config)),
       precision_(precision),
       find_(std::move(find)),
-      owner_(std::move(owner)) {
-  if (config_.has_output_bias()) {
-    const auto bias = find_(model::kOutputBias).numbers;
-    output_bias_.assign(bias.begin(), bias.end());
-  }
-  make_screen();
-  if (precision == Precision::float32 || find_(model::output_embedding(config_)).is_quantized()) {
+      owner_(std::move(owner)),
+      output_(find_(model::output_embedding(config_)), output_bias(config_, find_),
+              static_cast<int>(config_.target_vocabulary), static_cast<int>(config_.width),
+              precision, owner_) {
+  if (precision == Precision::float32 ||
+      std::holds_alternative<Int8>(find_(model::output_embedding(config_)))) {
     Packer packer(find_, precision, owner_, Packer::Aim::leave);
-    bind(packer, unpacked_);
+    bind(packer, unpacked_, output_.slot(false));
     if (packer.run()) return;
     unpacked_ = {};
   }
   pack();
 }
 
-void Weights::make_screen() {
-  const Values v = find_(model::output_embedding(config_));
-  const auto out = static_cast<int>(config_.target_vocabulary);
-  const auto in = static_cast<int>(config_.width);
-  if (precision_ != Precision::float32 || v.numbers.empty()) return;
-  if (!PackedMatrix::fits_unpacked(out, in)) return;
-  output_values_ = v;
-  const float* const bias = output_bias();
-  output_rows_ = PackedMatrix::unpacked({owner_, v.numbers.data()}, bias, out, in);
-  if (is_read(v)) read_output_row_ = [v, in](int o, float* row) { read_row(v, o, in, row); };
-  const auto policy = thread_count() > 1 ? std::launch::async : std::launch::deferred;
-  screen_ = std::async(policy, [=, owner = owner_] {
-    const auto stored_or_made = [&] {
-      if (has_screen_of(v, out, in)) {
-        return PackedMatrix({owner, v.screen.data()}, bias, out, in, Precision::int16,
-                            v.scales.data());
-      }
-      const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
-      return PackedMatrix(v.numbers.data(), bias, out, in, Precision::int16,
-                          {memory, memory->data()});
-    };
-    PackedMatrix screen = stored_or_made();
-    drop(v, std::as_bytes(v.numbers));
-    return screen;
-  });
-}
-
 void Weights::pack() const {
   std::call_once(packing_, [&] {
     Packer packer(find_, precision_, owner_, Packer::Aim::pack);
-    bind(packer, packed_);
+    bind(packer, packed_, output_.slot(true));
     packer.run();
     find_ = nullptr;
+    output_.use_packed();
     is_packed_.store(true, std::memory_order_release);
   });
 }
 
-const PackedMatrix& Weights::output() const {
-  if (!has_screen()) return now().output;
-  if (!is_packed_.load(std::memory_order_acquire)) return output_rows_;
-  std::call_once(output_packing_, [&] {
-    packed_.output = PackedMatrix(output_values_.numbers.data(), output_bias(), output_rows_.out(),
-                                  output_rows_.in(), Precision::float32);
-    drop(output_values_, std::as_bytes(output_values_.numbers));
-  });
-  return packed_.output;
-}
-
-void Weights::likely_logits(const float* x, std::span<const int32_t> symbols, Access access,
-                            float* logits) const {
-  const bool reads = access == Access::read && read_output_row_ != nullptr;
-  output_rows_.multiply_some(x, symbols, logits, reads ? &read_output_row_ : nullptr);
-}
-
-const PackedMatrix* Weights::likely_output() const {
-  if (!has_screen()) return &now().output;
-  // Nobody waits for it, or makes it, who may not need it.
-  const bool is_ready = screen_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  return is_ready ? &screen_.get() : nullptr;
-}
-
-void Weights::bind(Packer& packer, Stacks& stacks) const {
+void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) const {
   const model::Config& config = config_;
   const int64_t d = config.width;
   const std::string output = model::output_embedding(config);
-  if (!has_screen()) {
-    packer.matrix(stacks.output, find_(output), output_bias(), d, config.target_vocabulary);
+  if (!output_.has_screen()) {
+    packer.matrix(output_matrix, find_(output), output_.bias(), d, config.target_vocabulary);
   }
   for (const Side side : {Side::encoder, Side::decoder}) {
     StackWeights& stack = side == Side::encoder ? stacks.encoder : stacks.decoder;
     const schemes::Stack shape = model::stack(config, side);
     const std::string table =
         side == Side::encoder ? model::source_embedding(config) : model::target_embedding(config);
-    stack.embedding = table == output && !has_screen()
-                          ? EmbeddingTable(stacks.output, d)
+    stack.embedding = table == output && !output_.has_screen()
+                          ? EmbeddingTable(output_matrix, d)
                           : EmbeddingTable(find_(table), d, precision_);
     stack.layers.resize(shape.layers);
     for (int l = 0; l < shape.layers; ++l) {
@@ -407,8 +288,8 @@ void Weights::bind(Packer& packer, Stacks& stacks) const {
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
     RowArithmetic arithmetic(
         [&](const std::string& parameter) -> std::span<const float> {
-          const auto numbers = find_(prefix + parameter).numbers;
-          return scheme_parameters_.emplace_back(numbers.begin(), numbers.end());
+          const auto found = numbers(find_, prefix + parameter);
+          return scheme_parameters_.emplace_back(found.begin(), found.end());
         },
         config.norm_epsilon());
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
@@ -420,9 +301,9 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
   const model::Config& config = directory->description().model;
   require(config.kind == model::Kind::translation, "{}: is not a translation model",
           directory->path().string());
-  const auto values = std::make_shared<FileValues>(std::move(directory));
-  return std::make_shared<Weights>(
-      config, [values](const std::string& name) { return values->find(name); }, precision, values);
+  const auto find = file_values(std::move(directory));
+  // A copy of `find` keeps the file.
+  return std::make_shared<Weights>(config, find, precision, std::make_shared<Weights::Find>(find));
 }
 
 std::shared_ptr<const Weights> copy_weights(
@@ -443,9 +324,9 @@ std::shared_ptr<const Weights> copy_weights(
   }
   const auto find = [&](const std::string& name) -> Values {
     if (const auto copy = embeddings->find(name); copy != embeddings->end()) {
-      return {.numbers = copy->second};
+      return Float32{.numbers = copy->second};
     }
-    return {.numbers = parameters.at(name)};
+    return Float32{.numbers = parameters.at(name)};
   };
   return std::make_shared<Weights>(config, find, precision, embeddings);
 }

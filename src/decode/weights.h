@@ -3,7 +3,6 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,31 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "decode/output_layer.h"
 #include "decode/rows.h"
+#include "decode/values.h"
 #include "kernels/matrix.h"
 #include "model/directory.h"
 #include "schemes/scheme.h"
 
 namespace residual::decode {
-
-using kernels::PackedMatrix;
-using kernels::Precision;
-
-// One parameter as its owner keeps it: float32, perhaps packed or with a screen, float16, or int8
-// with a scale per row.
-struct Values {
-  std::span<const float> numbers;
-  std::span<const std::byte> panels;  // a PackedMatrix's
-  Precision panel_precision = Precision::float32;
-  std::span<const uint16_t> halves;
-  std::span<const int8_t> quantized;
-  std::span<const std::byte> screen;  // see Weights::screen(): a PackedMatrix's, beside `numbers`
-  std::span<const float> scales;      // of `quantized` or `screen`
-  // Whose mapping all of them lie in, if any: its pages may be dropped and read again.
-  const model::SafeTensors* file = nullptr;
-
-  bool is_quantized() const { return !quantized.empty(); }
-};
 
 // A matrix of embeddings, one row per symbol. With float16 and int8 the rows are those of the
 // rounded matrix, whether a file holds them so or they are rounded here, row by row as they are
@@ -102,61 +84,30 @@ class Weights {
   const model::Config& config() const { return config_; }
   const StackWeights& encoder() const { return now().encoder; }
   const StackWeights& decoder() const { return now().decoder; }
-  // For whole rows of logits.
-  const PackedMatrix& output() const;
-
-  // float32 weights are read in full by every step, and a third or more of them are the output's.
-  // Its screen is the same matrix in half of the bytes: for finding the likeliest symbols, whose
-  // logits are then made with likely_logits(), and for the sum of the others' probabilities. A file
-  // may hold it; if not, or if its rows have changed since, it is made while sources are encoded.
-  // screen() waits for it.
-  bool has_screen() const { return screen_.valid(); }
-  const PackedMatrix& screen() const { return screen_.get(); }
-  // Logits of one row x, those that output() would give. Rows of a large table in a file are read
-  // from it with Access::read, and leave no page of theirs in memory; with Access::map they are
-  // there faster when they are wanted again. REQUIRES: has_screen().
-  enum class Access { read, map };
-  void likely_logits(const float* x, std::span<const int32_t> symbols, Access access,
-                     float* logits) const;
-  // What a step is likely to choose its tokens with; null if that is not there yet.
-  const PackedMatrix* likely_output() const;
-
-  // What makes the logits of some symbols.
-  PackedMatrix output_of(std::span<const int32_t> symbols) const {
-    return (has_screen() ? output_rows_ : output()).selected(symbols);
-  }
+  const OutputLayer& output_layer() const { return output_; }
 
  private:
   class Packer;
   struct Stacks {
     StackWeights encoder, decoder;
-    // What a shared EmbeddingTable points to. With a screen there is none before output() packs it.
-    PackedMatrix output;
   };
-
-  void make_screen();
-  const float* output_bias() const { return output_bias_.empty() ? nullptr : output_bias_.data(); }
 
   const Stacks& now() const {
     return is_packed_.load(std::memory_order_acquire) ? packed_ : unpacked_;
   }
-  void bind(Packer& packer, Stacks& stacks) const;
+  void bind(Packer& packer, Stacks& stacks, PackedMatrix& output) const;
 
   model::Config config_;
   Precision precision_;
   mutable Find find_;  // until packed
   std::shared_ptr<const void> owner_;
+  OutputLayer output_;
   // Both stay: a thread may be using the first when the second is ready.
   Stacks unpacked_;
   mutable Stacks packed_;
   mutable std::atomic<bool> is_packed_ = false;
-  mutable std::once_flag packing_, output_packing_;
-  PackedMatrix output_rows_;
-  PackedMatrix::CopyRow read_output_row_;  // empty: they are in no file
-  std::vector<float> output_bias_;         // empty: there is none
-  Values output_values_;                   // of output_rows_
+  mutable std::once_flag packing_;
   mutable std::deque<std::vector<float>> scheme_parameters_;
-  std::shared_future<PackedMatrix> screen_;
 };
 
 // From a model's directory: pages of its file are dropped again once packed.

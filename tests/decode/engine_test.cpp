@@ -99,10 +99,10 @@ model::Config screened_config() {
 
 TEST(Engine, GivesRowsThatDoNotDependOnTheirNeighbours) {
   std::vector<std::shared_ptr<const Weights>> models = {random_model(screened_config()).weights()};
-  EXPECT_TRUE(models[0]->has_screen());
+  EXPECT_TRUE(models[0]->output_layer().has_screen());
   for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
     models.push_back(random_model(small_config()).weights(precision));
-    EXPECT_FALSE(models.back()->has_screen());
+    EXPECT_FALSE(models.back()->output_layer().has_screen());
   }
   for (const auto& model : models) {
     Engine engine(model);
@@ -166,7 +166,7 @@ TEST(Engine, CorrectsWhatItsScreenFinds) {
     }
     std::vector<float> logits(kRows * kVocabulary);
     engine.project(hidden, 0, kRows, logits.data(), nullptr);
-    for (const int k : {0, 1, 10, 60, Engine::kMostBest}) {
+    for (const int k : {0, 1, 10, 60, OutputLayer::kMostBest}) {
       std::vector<kernels::Scored> best(kRows * k), want(k);
       std::vector<kernels::RowSummary> rows;
       for (int32_t i = 0; i < kRows; ++i) {
@@ -250,8 +250,8 @@ TEST(Weights, AreTheSameWhetherInt8IsStoredOrMadeAtLoad) {
                       static_cast<int>(p.shape[1]), weights.data(), scales.data());
   }
   const auto find = [&](const std::string& name) -> Values {
-    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-    return {.quantized = stored.at(name).first, .scales = stored.at(name).second};
+    if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+    return Int8{.numbers = stored.at(name).first, .scales = stored.at(name).second};
   };
   Engine loaded(
       std::make_shared<Weights>(model.config, find, Precision::float32, std::shared_ptr<void>()));
@@ -273,8 +273,8 @@ TEST(Weights, AreTheSameWhetherHalvesAreRoundedWhereTheyAreOrWidenedFirst) {
     kernels::widen(halves.data(), static_cast<int64_t>(halves.size()), numbers.data());
   }
   const auto find = [&](const std::string& name) -> Values {
-    if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-    return {.halves = stored.at(name)};
+    if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+    return Float16{.numbers = stored.at(name)};
   };
   const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
   for (const Precision precision : {Precision::float16, Precision::int8}) {
@@ -299,8 +299,8 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
                         static_cast<int>(p.shape[1]), Precision::float32};
     }
     const auto find = [&](const std::string& name) -> Values {
-      if (!stored.contains(name)) return {.numbers = model.values.at(name)};
-      return {.panels = stored.at(name).packed()};
+      if (!stored.contains(name)) return Float32{.numbers = model.values.at(name)};
+      return Packed{.panels = stored.at(name).packed()};
     };
     const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
     for (const Precision precision : {Precision::float32, Precision::float16, Precision::int8}) {
@@ -316,7 +316,7 @@ TEST(Weights, AreTheSameWhetherPackedInAFileOrAtLoad) {
 std::shared_ptr<const Weights> with_screen(const auto& model, const kernels::PackedMatrix& screen) {
   const std::string name = model::output_embedding(model.config);
   const auto find = [&](const std::string& parameter) -> Values {
-    Values values = {.numbers = model.values.at(parameter)};
+    Float32 values = {.numbers = model.values.at(parameter)};
     if (parameter == name) {
       values.screen = screen.packed();
       values.scales = screen.scales().first(screen.out());
@@ -331,7 +331,7 @@ TEST(Weights, UseAScreenWhereItIsStored) {
   const auto& rows = model.values.at(model::output_embedding(model.config));
   const kernels::PackedMatrix screen(rows.data(), nullptr, 50, 48, Precision::int16);
   const auto weights = with_screen(model, screen);
-  EXPECT_EQ(weights->screen().packed().data(), screen.packed().data());
+  EXPECT_EQ(weights->output_layer().screen().packed().data(), screen.packed().data());
   Engine stored(weights), made(model.weights());
   const Pair pair = {random_sentence(1, 12), random_sentence(2, 12)};
   EXPECT_EQ(score({&stored, 1}, {&pair, 1}), score({&made, 1}, {&pair, 1}));
@@ -344,7 +344,8 @@ TEST(Weights, MakeAScreenAnewWhoseRowsHaveChanged) {
   const kernels::PackedMatrix screen(rows.data(), nullptr, 50, 48, Precision::int16);
   for (float& weight : std::span(rows).last(48)) weight *= 1.5F;
   const auto changed = with_screen(model, screen), made = model.weights();
-  EXPECT_THAT(changed->screen().packed(), testing::ElementsAreArray(made->screen().packed()));
+  EXPECT_THAT(changed->output_layer().screen().packed(),
+              testing::ElementsAreArray(made->output_layer().screen().packed()));
 }
 
 // How many of the pages that lie wholly in `numbers` this process has in memory.
@@ -377,7 +378,7 @@ TEST(Weights, OfAFileTakeNoMemoryForRowsThatSingleSentencesNeed) {
   model::write_safetensors(directory / "f", tensors, {});
   const auto file = model::SafeTensors::open(directory / "f");
   const auto find = [&](const std::string& name) -> Values {
-    return {.numbers = file.at(name).values<float>(), .file = &file};
+    return Float32{.numbers = file.at(name).values<float>(), .file = &file};
   };
   Engine mapped(
       std::make_shared<Weights>(config, find, Precision::float32, std::shared_ptr<void>()));
@@ -406,7 +407,7 @@ TEST(Engine, GivesNoNormaliserWhereOneOfTheBestIsNoNumber) {
   const auto sum_with = [&](float weight) {
     rows[30 * width + 1] = weight;
     const auto weights = with_screen(model, screen);
-    EXPECT_EQ(weights->screen().packed().data(), screen.packed().data());
+    EXPECT_EQ(weights->output_layer().screen().packed().data(), screen.packed().data());
     RowPool pool(width);
     const Rows hidden = pool.take(1);
     std::fill_n(hidden.data(), width, 0.0F);
@@ -434,7 +435,7 @@ TEST(Engine, GivesNoNormaliserWhereAWeightIsInfinite) {
       std::vector<kernels::Scored> best(10);
       std::vector<kernels::RowSummary> summaries = {{.k = 10, .best = best.data()}};
       const auto weights = model.weights();
-      EXPECT_TRUE(weights->has_screen());
+      EXPECT_TRUE(weights->output_layer().has_screen());
       Engine(weights).summarise(hidden, 0, summaries, nullptr);
       EXPECT_TRUE(std::isnan(summaries[0].log_sum_exp())) << symbol;
     }

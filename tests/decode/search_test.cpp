@@ -15,98 +15,22 @@
 #include "decode/crew.h"
 #include "decode/score.h"
 #include "support/models.h"
+#include "support/searches.h"
 #include "support/sentences.h"
 
 namespace residual::decode {
 namespace {
 
+using test::models_of_each_kind;
 using test::random_model;
+using test::random_requests;
 using test::random_sentence;
+using test::same;
+using test::search_with;
 using test::small_config;
+using test::small_model;
 using testing::Each;
 using testing::SizeIs;
-
-std::shared_ptr<const Weights> small_model(uint64_t seed = 1,
-                                           Precision precision = Precision::float32) {
-  return random_model(small_config(), seed).weights(precision);
-}
-
-std::vector<Request> random_requests(size_t count) {
-  std::vector<Request> requests;
-  for (uint64_t i = 0; i < count; ++i) {
-    requests.push_back({.source = random_sentence(i, Random(9).below(i, 15))});
-  }
-  return requests;
-}
-
-std::vector<std::vector<Hypothesis>> search_with(
-    const SearchOptions& options, std::vector<Request> requests,
-    std::shared_ptr<const Weights> model = small_model()) {
-  Search search({std::move(model)}, options);
-  return search_all(search, std::move(requests));
-}
-
-bool same(const Hypothesis& a, const Hypothesis& b) {
-  return a.tokens == b.tokens && a.score == b.score && a.log_probabilities == b.log_probabilities &&
-         a.attention == b.attention;
-}
-
-bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same(x, y); });
-}
-
-// One for each way of making logits.
-std::vector<std::shared_ptr<const Weights>> models_of_each_kind() {
-  std::vector<std::shared_ptr<const Weights>> models;
-  for (const auto precision : {Precision::float32, Precision::float16, Precision::int8}) {
-    models.push_back(small_model(1, precision));
-  }
-  model::Config config = small_config();
-  config.width = 48;
-  models.push_back(random_model(config).weights());
-  EXPECT_TRUE(models.back()->has_screen());
-  return models;
-}
-
-TEST(Beam, OfWidthOneIsGreedy) {
-  const auto model = small_model();
-  Engine engine(model);
-  const auto requests = random_requests(5);
-  const auto results = search_with({.beam = 1, .min_length = 0}, requests, model);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const auto& tokens = results[i][0].tokens;
-    const auto logits = forced_logits(engine, {requests[i].source, tokens});
-    const int64_t vocabulary = model->config().target_vocabulary;
-    for (size_t t = 0; t + 1 < tokens.size(); ++t) {
-      auto row = std::span(logits).subspan(t * vocabulary, vocabulary);
-      const auto best = std::ranges::max_element(row) - row.begin();
-      EXPECT_TRUE(tokens[t] == best || best == text::Vocabulary::kPad);
-    }
-  }
-}
-
-TEST(Beam, ReportsTheScoreThatTheHypothesisHas) {
-  const auto requests = random_requests(8);
-  for (const auto& model : models_of_each_kind()) {
-    Engine engine(model);
-    for (const double penalty : {0.0, 0.6, 1.0}) {
-      const int64_t beam = penalty == 0 ? 9 : 4;
-      const auto results =
-          search_with({.beam = beam, .n_best = 4, .length_penalty = penalty, .word_penalty = 0.3},
-                      requests, model);
-      for (size_t i = 0; i < requests.size(); ++i) {
-        for (const auto& h : results[i]) {
-          const Pair pair = {requests[i].source, h.tokens};
-          const auto parts = score({&engine, 1}, {&pair, 1})[0];
-          EXPECT_EQ(parts, h.log_probabilities);
-          const auto n = static_cast<double>(h.tokens.size());
-          const double sum = std::accumulate(parts.begin(), parts.end(), 0.0);
-          EXPECT_NEAR(h.score, (sum - 0.3 * n) / std::pow(n, penalty), 1e-5);
-        }
-      }
-    }
-  }
-}
 
 bool alike(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
@@ -124,8 +48,8 @@ TEST(Search, FindsTheSameFromSummariesAndFromWholeRows) {
     options.no_repeat_ngram = 1000;  // forbids nothing
     const auto whole = search_with(options, requests, model);
     for (size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_TRUE(model->has_screen() ? alike(summarised[i], whole[i])
-                                      : same(summarised[i], whole[i]))
+      EXPECT_TRUE(model->output_layer().has_screen() ? alike(summarised[i], whole[i])
+                                                     : same(summarised[i], whole[i]))
           << i;
     }
   }
@@ -405,187 +329,6 @@ TEST(Search, EndsWhereEveryTokenIsForbidden) {
         EXPECT_TRUE(std::isfinite(result[0].score));
       }
     }
-  }
-}
-
-TEST(Chooser, GivesTheBestOfWhatIsAllowedHoweverMuchIsForbidden) {
-  std::vector<float> logits(300);
-  for (int i = 0; i < 300; ++i)
-    logits[i] = static_cast<float>(i % 7) - 0.01F * static_cast<float>(i);
-  Chooser chooser(300, 0);
-  for (const int count : {1, 50, 250}) {
-    std::vector<int32_t> forbidden(count);
-    std::iota(forbidden.begin(), forbidden.end(), 6);
-    auto row = logits;
-    const auto got = chooser.likeliest(row.data(), 5, forbidden);
-    std::vector<int32_t> allowed;
-    for (int32_t i = 0; i < 300; ++i) {
-      if (std::ranges::count(forbidden, i) == 0) allowed.push_back(i);
-    }
-    std::ranges::stable_sort(allowed, std::greater<>(), [&](int32_t i) { return logits[i]; });
-    const float normaliser = kernels::log_sum_exp(logits.data(), 300);
-    for (size_t i = 0; i < 5; ++i) {
-      EXPECT_EQ(got[i].token, allowed[i]);
-      EXPECT_EQ(got[i].log_probability, logits[allowed[i]] - normaliser);
-    }
-  }
-}
-
-TEST(Chooser, TakesThePenaltyOfUnkIntoAccount) {
-  std::vector<float> logits = {0, 0, 1, 3, 2, 1.5};
-  Chooser chooser(6, 1.25);
-  const auto got = chooser.likeliest(logits.data(), 2, {});
-  EXPECT_EQ(got[0].token, 4);
-  EXPECT_EQ(got[1].token, text::Vocabulary::kUnk);
-}
-
-TEST(Chooser, FindsUnkFarBehindIfItsPenaltyIsNegative) {
-  constexpr int32_t kUnk = text::Vocabulary::kUnk;
-  std::vector<float> logits(300);
-  std::iota(logits.begin(), logits.end(), 0.0F);
-  const float probability = logits[kUnk] - kernels::log_sum_exp(logits.data(), 300);
-  Chooser chooser(300, -1000);
-  const auto got = chooser.likeliest(logits.data(), 2, {});
-  EXPECT_EQ(got[0].token, kUnk);
-  EXPECT_EQ(got[0].log_probability, probability + 1000);
-  EXPECT_EQ(got[1].token, 299);
-  EXPECT_EQ(chooser.given(logits.data(), kUnk).log_probability, probability + 1000);
-  const Choice drawn = chooser.draw(logits.data(), {.is_on = true}, {}, 0.5);
-  EXPECT_EQ(drawn.token, kUnk);
-  EXPECT_EQ(drawn.log_probability, probability + 1000);
-
-  const SearchOptions options = {.beam = 2, .unk_penalty = -1000};
-  for (const auto& result : search_with(options, random_requests(3))) {
-    EXPECT_EQ(result[0].tokens[0], kUnk);
-  }
-}
-
-TEST(Sampling, IsAFunctionOfSeedAndSentence) {
-  const auto requests = random_requests(10);
-  const SearchOptions options = {.beam = 3, .n_best = 3, .sampling = {.is_on = true, .seed = 7}};
-  const auto results = search_with(options, requests);
-  std::vector<Request> reversed(requests.rbegin(), requests.rend());
-  const auto again = search_with(options, reversed);
-  for (size_t i = 0; i < results.size(); ++i) {
-    EXPECT_TRUE(same(results[i], again[results.size() - 1 - i]));
-  }
-  SearchOptions other = options;
-  other.sampling.seed = 8;
-  EXPECT_FALSE(same(search_with(other, requests)[0], results[0]));
-}
-
-TEST(Sampling, FromTheLikeliestTokenIsGreedy) {
-  const auto requests = random_requests(6);
-  const auto greedy = search_with({.beam = 1}, requests);
-  const auto top_k = search_with({.beam = 1, .sampling = {.is_on = true, .top_k = 1}}, requests);
-  const auto top_p = search_with({.beam = 1, .sampling = {.is_on = true, .top_p = 1e-6}}, requests);
-  const auto cold =
-      search_with({.beam = 1, .sampling = {.is_on = true, .temperature = 1e-4}}, requests);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    EXPECT_EQ(top_k[i][0].tokens, greedy[i][0].tokens);
-    EXPECT_EQ(top_p[i][0].tokens, greedy[i][0].tokens);
-    EXPECT_EQ(cold[i][0].tokens, greedy[i][0].tokens);
-  }
-}
-
-TEST(Sampling, FollowsTheProbabilities) {
-  Chooser chooser(3, 0);
-  std::vector<int> counts(3);
-  const Random random(1);
-  for (uint64_t i = 0; i < 20000; ++i) {
-    std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.2F)};
-    ++counts[chooser.draw(logits.data(), {.is_on = true}, {}, random.uniform(i)).token];
-  }
-  EXPECT_NEAR(counts[0] / 20000.0, 0.5, 0.02);
-  EXPECT_NEAR(counts[1] / 20000.0, 0.3, 0.02);
-}
-
-TEST(Ensemble, OfOneModelTwiceIsTheModel) {
-  const auto model = small_model();
-  const auto requests = random_requests(8);
-  Search twice({model, model}, {});
-  const auto got = search_all(twice, requests);
-  const auto want = search_with({}, requests, model);
-  for (size_t i = 0; i < got.size(); ++i) {
-    EXPECT_EQ(got[i][0].tokens, want[i][0].tokens);
-    EXPECT_NEAR(got[i][0].score, want[i][0].score, 1e-5);
-  }
-}
-
-TEST(Ensemble, ScoresByTheMeanProbability) {
-  const std::vector<std::shared_ptr<const Weights>> models = {small_model(1), small_model(2)};
-  const auto requests = random_requests(4);
-  Search search(models, {});
-  const auto results = search_all(search, requests);
-  std::vector<Engine> engines;
-  for (const auto& model : models) engines.emplace_back(model);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Pair pair = {requests[i].source, results[i][0].tokens};
-    const auto parts = score(engines, {&pair, 1})[0];
-    for (size_t j = 0; j < parts.size(); ++j) {
-      EXPECT_NEAR(results[i][0].log_probabilities[j], parts[j], 1e-5);
-    }
-  }
-}
-
-TEST(Ensemble, GivesAttentionToThoseWhoWantIt) {
-  const std::vector<std::shared_ptr<const Weights>> models = {small_model(1), small_model(2)};
-  const auto with = std::make_shared<const SearchOptions>(SearchOptions{.with_attention = true});
-  Search search(models, {});
-  search_all(search, {{.source = random_sentence(1, 60), .search = with}});
-  const auto requests = random_requests(40);  // more rows, and nobody wants it
-  Search fresh(models, {});
-  const auto got = search_all(search, requests), want = search_all(fresh, requests);
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(got[i], want[i])) << i;
-}
-
-TEST(Ensemble, RefusesModelsOfDifferentVocabularies) {
-  model::Config other = small_config();
-  other.source_vocabulary = other.target_vocabulary = 60;
-  EXPECT_THROW(Search({small_model(), random_model(other).weights()}, {}), Error);
-}
-
-TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfALongerSearch) {
-  const auto requests = random_requests(10);
-  const auto full = search_with({.stop = Stop::full}, requests);
-  const auto bound = search_with({.stop = Stop::bound}, requests);
-  const auto first = search_with({.stop = Stop::first}, requests);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    EXPECT_GE(bound[i][0].score, first[i][0].score);
-    if (bound[i][0].score < full[i][0].score) ADD_FAILURE() << i;
-  }
-}
-
-TEST(Stop, WhereNothingBetterCanComeCountsWhatUnkMayBring) {
-  const auto requests = random_requests(100);
-  for (const double penalty : {-4.0, -6.0}) {
-    SearchOptions options = {.beam = 6, .stop = Stop::bound, .unk_penalty = penalty};
-    const auto one = search_with(options, requests);
-    options.n_best = 6;
-    const auto all = search_with(options, requests);
-    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(one[i][0].score, all[i][0].score) << i;
-  }
-}
-
-// A beam of one follows the likeliest tokens that are not </s>; a translation ends wherever </s> is
-// the likeliest. The shortest lengths show every such end.
-TEST(Stop, WhereNothingBetterCanComeGivesTheBestOfAnEndlessSearch) {
-  for (const double penalty : {0.0, 1.0, 2.0}) {
-    const auto requests = random_requests(10);
-    SearchOptions options = {.beam = 1, .length_penalty = penalty, .stop = Stop::bound};
-    const auto bound = search_with(options, requests);
-    std::vector<double> best(requests.size(), -std::numeric_limits<double>::infinity());
-    options.stop = Stop::full;
-    int ends = 0;
-    for (options.min_length = 1; options.min_length <= 40; ++options.min_length) {
-      const auto full = search_with(options, requests);
-      for (size_t i = 0; i < requests.size(); ++i) {
-        ends += full[i][0].score > best[i];
-        best[i] = std::max(best[i], full[i][0].score);
-      }
-    }
-    EXPECT_GE(ends, penalty > 0 ? 11 : 10);  // some are better than the first
-    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(bound[i][0].score, best[i]) << i;
   }
 }
 

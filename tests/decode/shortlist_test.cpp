@@ -104,7 +104,7 @@ std::vector<Case> cases() {
     all.push_back({{}, random_model(small_config()).weights(precision)});
   }
   all.push_back({{}, random_model(screened).weights()});
-  EXPECT_TRUE(all.back().model->has_screen());
+  EXPECT_TRUE(all.back().model->output_layer().has_screen());
   for (auto& each : all) {
     for (uint64_t i = 0; i < 9; ++i) {
       Request request{.source = random_sentence(i, Random(9).below(i, 15))};

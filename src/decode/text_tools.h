@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "model/directory.h"
+#include "text/lines.h"
+#include "text/vocabulary.h"
+
+namespace residual::decode {
+
+struct TranslatorOptions;
+
+// How a model's text becomes tokens and back.
+struct TextTools {
+  std::shared_ptr<const text::Vocabulary> source_vocabulary, target_vocabulary;  // one, or two
+  // Make a function for one thread; none: text is pieces already.
+  std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
+  std::string source_tag;                         // symbol before each source, if any
+  std::shared_ptr<const model::Directory> model;  // that they are of; null: one in memory
+  bool pieces = false;                            // text is pieces already
+
+  // Those of another direction of the model, whose languages may be empty if there is no choice.
+  TextTools towards(const std::string& source, const std::string& target) const;
+
+  // Fails unless all models have the same vocabularies; the first one's segmentation is taken.
+  static TextTools of(std::span<const std::shared_ptr<const model::Directory>> models,
+                      const TranslatorOptions& options);
+};
+
+}  // namespace residual::decode
