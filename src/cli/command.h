@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "text/lines.h"
 
@@ -45,6 +46,9 @@ CLI::Validator between(double low, double high);
 // The same of a whole number.
 CLI::Validator whole(int64_t low, int64_t high);
 
+// In the range of a field.
+CLI::Validator in_range(Range range, bool is_whole);
+
 // Fails if standard input (-) is more than one of them: it can be read only once.
 void check_standard_input(const std::vector<fs::path>& inputs);
 
@@ -61,6 +65,8 @@ std::string completion_script(const CLI::App& root, const std::string& shell);
 
 // --share DIR, hidden: writes manual pages and completions as they are installed below share/.
 void add_share(CLI::App& root);
+// --option-tables FILE..., hidden: writes the tables of options in pages of the manual.
+void add_option_tables(CLI::App& root);
 
 std::string library_versions();  // "CLI11 2.1.2, fmt 9.1.0, ..."
 // --version. `more` gives further lines of it.

@@ -203,7 +203,7 @@ void add_test_set_options(CLI::App& command, Options& o) {
       command.add_option("--data", o.data, "prepared corpus whose raw test text is translated")
           ->type_name("DIR")
           ->group(group);
-  command.add_option("--split", o.split, "test or dev of it")
+  command.add_option("--split", o.split, "test or dev of --data")
       ->needs(data)
       ->check(CLI::IsMember({"test", "dev"}))
       ->capture_default_str()
@@ -215,7 +215,7 @@ void add_test_set_options(CLI::App& command, Options& o) {
       ->group(group);
   command
       .add_option("-r,--ref,--reference", o.references,
-                  "their translations; given again for more of them")
+                  "reference translations of --source; may be repeated for more references")
       ->excludes(data)
       ->expected(1)
       ->take_all()
@@ -227,20 +227,23 @@ void add_test_set_options(CLI::App& command, Options& o) {
 
 void add_score_options(CLI::App& command, Options& o) {
   const std::string group = "Scores and output";
-  command.add_option("--tokenize", o.tokenizer, "BLEU's words: none, 13a, intl, char or zh")
+  command.add_option("--tokenize", o.tokenizer, "tokeniser of BLEU: none, 13a, intl, char or zh")
       ->check(CLI::IsMember(metrics::tokenizer_names()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
-  command.add_flag("--lowercase", o.lowercase, "ignore case in BLEU and chrF; TER does anyway")
+  command
+      .add_flag("--lowercase", o.lowercase,
+                "ignore case in BLEU and chrF, as score --lowercase --chrf-lowercase does; TER "
+                "ignores it anyway")
       ->group(group);
-  command.add_option("-w,--width", o.report.width, "digits after the point")
+  command.add_option("-w,--width", o.report.width, "digits after the decimal point")
       ->check(whole(0, 15))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command.add_flag("--json", o.report.json, "as JSON")->group(group);
-  command.add_option("-o,--output", o.output, "also keep the translations")
+  command.add_flag("--json", o.report.json, "print JSON")->group(group);
+  command.add_option("-o,--output", o.output, "also write the translations to this file")
       ->type_name("FILE")
       ->group(group);
 }

@@ -164,57 +164,40 @@ void run(const Options& o) {
   input.finish();
 }
 
-void add_output_options(CLI::App& command, Options& o) {
+// Returns --n-best: given, even as 1, it asks for lists with scores.
+const CLI::Option* add_output_options(CLI::App& command, Options& o) {
   const std::string group = "Output";
+  Flags flags = add_translator_flags(command, o.model.translator, {group});
+  flags["n_best"]->default_str("");
+  flags["with_attention"]->description(
+      "print for each piece the source piece that it attends to most; with --json, its attention "
+      "to all");
+  flags["attention_layer"]->description(
+      "decoder layer of --alignments, --replace-unk and --coverage-penalty, counted from the top");
   command
-      .add_option_function<int64_t>(
-          "--n-best",
-          [&o](int64_t n) {
-            o.n_best = true;
-            o.model.translator.search.n_best = n;
-          },
-          "the N best of each line with their scores; at most --beam")
-      ->check(positive())
-      ->type_name("N")
+      .add_flag(
+          "--json", o.json,
+          "print one JSON object per line: translations, scores, pieces and log-probabilities")
       ->group(group);
-  command
-      .add_flag("--alignments", o.model.translator.search.with_attention,
-                "for each piece the source piece that it attends to most")
-      ->group(group);
-  command
-      .add_option("--alignment-layer", o.model.translator.search.attention_layer,
-                  "decoder layer whose attention that is, counted from the top; also that of "
-                  "--replace-unk and --coverage-penalty")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->type_name("N")
-      ->group(group);
-  command
-      .add_flag("--json", o.json,
-                "a JSON object per line: translations, scores, pieces and their log-probabilities")
-      ->group(group);
+  return flags["n_best"];
 }
 
 void add_line_rules(CLI::App& command, Options& o) {
   const std::string group = "Lines";
-  add_choice<decode::LongLines>(
-      command, "--long-lines", o.model.translator.long_lines,
-      {{"split", decode::LongLines::split}, {"refuse", decode::LongLines::refuse}},
-      "lines with more tokens than the model has positions: split at sentence ends, or refuse")
-      ->group(group);
-  CLI::Option* prefix =
-      command
-          .add_option("--prefix", o.prefix, "what every translation begins with, in whole words")
-          ->type_name("TEXT")
-          ->group(group);
-  command.add_option("--prefixes", o.prefixes, "a file with a line of it for each line")
+  add_translator_flags(command, o.model.translator, {group});
+  CLI::Option* prefix = command
+                            .add_option("--prefix", o.prefix,
+                                        "text that every translation begins with, in whole words")
+                            ->type_name("TEXT")
+                            ->group(group);
+  command.add_option("--prefixes", o.prefixes, "a file with one prefix for each line")
       ->excludes(prefix)
       ->type_name("FILE")
       ->group(group);
   command
       .add_option("--phrases", o.phrases,
-                  "a file with a line for each line: what its translation contains, in whole "
-                  "words, between tabs")
+                  "a file with one line for each line: phrases that its translation contains, in "
+                  "whole words, separated by tabs")
       ->type_name("FILE")
       ->group(group);
 }
@@ -238,9 +221,12 @@ void add_translate(CLI::App& root) {
   add_model_options(*command, options->model);
   add_search_options(*command, options->model.translator);
   add_line_rules(*command, *options);
-  add_output_options(*command, *options);
+  const CLI::Option* const n_best = add_output_options(*command, *options);
   add_line_options(*command, options->files);
-  command->callback([options] { run(*options); });
+  command->callback([options, n_best] {
+    options->n_best = n_best->count() > 0;
+    run(*options);
+  });
 }
 
 }  // namespace residual::cli

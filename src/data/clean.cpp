@@ -48,7 +48,7 @@ Words squeeze(std::string& text, bool remove_bars) {
 
 void fields(ConfigVisitor& visit, CleanOptions& o) {
   visit.choice(
-      "stage", o.stage, {"none", "raw", "tokens", "pieces"},
+      "stage", o.stage,
       "the text whose words are counted: as it came, tokenised, or in sub-words; with none, "
       "no pair is dropped for its length");
   visit("min_words", o.min_words, "pairs with fewer words on a side are dropped", {.min = 0});
@@ -60,10 +60,10 @@ void fields(ConfigVisitor& visit, CleanOptions& o) {
   visit("remove_bars", o.remove_bars,
         "remove every '|', unless the first pair has one, as Moses' clean-corpus-n does");
   visit("drop_identical", o.drop_identical, "drop pairs whose sides are equal");
-  visit.choice("duplicates", o.duplicates, {"keep", "pairs", "sources", "targets"},
+  visit.choice("duplicates", o.duplicates,
                "drop a pair that came before, or one whose source or target came before");
   visit.choice(
-      "overlap", o.overlap, {"keep", "pairs", "sentences"},
+      "overlap", o.overlap,
       "drop training pairs that are in the dev or test files of the same language pair, or "
       "that share a sentence with them");
 }

@@ -12,8 +12,11 @@ namespace residual::data {
 
 // What the text is when words are counted: as it came, after the tokeniser, or after sub-words.
 enum class CleanStage { none, raw, tokens, pieces };
+constexpr auto names(CleanStage) { return std::array{"none", "raw", "tokens", "pieces"}; }
 enum class Duplicates { keep, pairs, sources, targets };
+constexpr auto names(Duplicates) { return std::array{"keep", "pairs", "sources", "targets"}; }
 enum class Overlap { keep, pairs, sentences };
+constexpr auto names(Overlap) { return std::array{"keep", "pairs", "sentences"}; }
 
 struct CleanOptions {
   CleanStage stage = CleanStage::tokens;

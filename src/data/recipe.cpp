@@ -29,7 +29,7 @@ std::vector<std::string> pair_folders(const std::string& data) {
 void fields(ConfigVisitor& visit, TextOptions& o) {
   visit("normalize_punctuation", o.normalize_punctuation, "Moses' punctuation normalisation");
   visit("remove_non_printing", o.remove_non_printing, "a space for every control character");
-  visit.choice("tokenizer", o.tokenizer, {"moses", "none"}, "what parts words from punctuation");
+  visit.choice("tokenizer", o.tokenizer, "what parts words from punctuation");
   visit("aggressive", o.aggressive, "split at hyphens too (tokenizer.perl -a)");
   visit("escape", o.escape, "write & < > ' \" | [ ] as entities, as Moses does");
   visit("lowercase", o.lowercase, "after cleaning");
@@ -50,8 +50,7 @@ void fields(ConfigVisitor& visit, SplitOptions& o) {
 }
 
 void fields(ConfigVisitor& visit, SubwordOptions& o) {
-  visit.choice("kind", o.kind, {"bpe", "sentencepiece-unigram", "sentencepiece-bpe", "none"},
-               "how words are cut; bpe is subword-nmt's");
+  visit.choice("kind", o.kind, "how words are cut; bpe is subword-nmt's");
   visit("joint", o.joint, "one model for all languages, else one for each");
   visit("merges", o.merges, "bpe: merge operations to learn", {.min = 1});
   visit("min_frequency", o.min_frequency, "bpe: learning stops below this pair frequency",

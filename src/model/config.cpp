@@ -8,7 +8,7 @@
 namespace residual::model {
 
 void fields(ConfigVisitor& visit, Config& c) {
-  visit.choice("kind", c.kind, {"translation", "language", "masked"},
+  visit.choice("kind", c.kind,
                "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
   visit("encoder_layers", c.encoder_layers, "layers of the encoder", {.min = 0, .max = 1000});
   visit("decoder_layers", c.decoder_layers, "layers of the decoder", {.min = 0, .max = 1000});
@@ -18,11 +18,11 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit("max_positions", c.max_positions, "longest sentence, </s> counted",
         {.min = 2, .max = 1 << 20});
   visit.choice(
-      "sharing", c.sharing, {"all", "target", "none"},
+      "sharing", c.sharing,
       "embeddings that are one matrix: source, target and output; target and output; none");
-  visit.choice("form", c.form, {"fairseq", "marian", "marian-hf"},
+  visit.choice("form", c.form,
                "whose positions, first symbol and output; the latter are for imported models");
-  visit.choice("activation", c.activation, {"relu", "swish"},
+  visit.choice("activation", c.activation,
                "of the feed-forward blocks; swish is for imported models");
   visit("source_vocabulary", c.source_vocabulary, "its size; 0: the prepared corpus's",
         {.min = 0, .max = 1 << 24});

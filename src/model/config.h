@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/config.h"
@@ -11,9 +12,11 @@ namespace residual::model {
 // translation: encoder and decoder. language: a decoder without an encoder, predicting the next
 // token. masked: an encoder alone, predicting the tokens that were hidden from it.
 enum class Kind { translation, language, masked };
+constexpr auto names(Kind) { return std::array{"translation", "language", "masked"}; }
 
 // Which embedding matrices are one: source, target and output; target and output; none.
 enum class Sharing { all, target, none };
+constexpr auto names(Sharing) { return std::array{"all", "target", "none"}; }
 
 // What toolkits do differently around the same blocks. fairseq: positions are counted from 2, and
 // the decoder begins with </s>. marian: from 0, and with <s>, whose embedding is zero; logits have
@@ -21,9 +24,11 @@ enum class Sharing { all, target, none };
 // models: the same with other frequencies of positions (positions.h), an embedding of <s>, and
 // fairseq's epsilon of 1e-5.
 enum class Form { fairseq, marian, marian_hf };
+constexpr auto names(Form) { return std::array{"fairseq", "marian", "marian-hf"}; }
 
 // Of a feed-forward block's inner layer: max(0, x), or x / (1 + e^-x).
 enum class Activation { relu, swish };
+constexpr auto names(Activation) { return std::array{"relu", "swish"}; }
 
 // A Transformer: all that its parameters' names and shapes and its forward pass depend on.
 struct Config {

@@ -13,8 +13,7 @@ namespace residual::run {
 
 void fields(ConfigVisitor& visit, DataConfig& c) {
   visit("prepared", c.prepared, "directory that `residual prepare` made");
-  visit.choice("side", c.side, {"source", "target"},
-               "text of a language or masked model: this side of the corpus");
+  visit.choice("side", c.side, "text of a language or masked model: this side of the corpus");
 }
 
 void fields(ConfigVisitor& visit, BatchConfig& c) {
@@ -29,7 +28,7 @@ void fields(ConfigVisitor& visit, BatchConfig& c) {
   visit("max_sentences", c.max_sentences, "sentences of a batch; 0: any number", {.min = 0});
   visit("max_source", c.max_source, "pairs with a longer source are left out", {.min = 1});
   visit("max_target", c.max_target, "pairs with a longer target are left out", {.min = 1});
-  visit.choice("composition", c.composition, {"residual", "fairseq"},
+  visit.choice("composition", c.composition,
                "pairs of similar length, grouped anew every epoch; or exactly fairseq's batches");
   visit("sentence_multiple", c.sentence_multiple,
         "fairseq's batches have fewer sentences than this, or a multiple of it", {.min = 1});
@@ -54,7 +53,7 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
   visit("beta1", c.beta1, "Adam's average of gradients", {.min = 0, .max = 0.999999});
   visit("beta2", c.beta2, "Adam's average of squared gradients", {.min = 0, .max = 0.999999});
   visit("epsilon", c.epsilon, "added to Adam's denominator", {.min = 1e-30});
-  visit.choice("form", c.form, {"fairseq", "textbook"},
+  visit.choice("form", c.form,
                "epsilon is added before or after the bias correction of the denominator");
   visit("weight_decay", c.weight_decay, "decoupled, times the learning rate; of all parameters",
         {.min = 0});
@@ -66,7 +65,7 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
 }
 
 void fields(ConfigVisitor& visit, ScheduleConfig& c) {
-  visit.choice("kind", c.kind, {"inverse-sqrt", "linear", "cosine", "constant", "t-fixup"},
+  visit.choice("kind", c.kind,
                "how the learning rate moves after the warm-up; docs/training.md has the formulas");
   visit("peak", c.peak, "largest learning rate", {.min = 0});
   visit("warmup", c.warmup, "updates until it is reached; t-fixup: the offset T0, no warm-up",
@@ -81,7 +80,7 @@ void fields(ConfigVisitor& visit, ScheduleConfig& c) {
 void fields(ConfigVisitor& visit, LossConfig& c) {
   visit("label_smoothing", c.label_smoothing, "mass taken from the right symbol",
         {.min = 0, .max = 0.99});
-  visit.choice("smoothing", c.smoothing, {"others", "all"},
+  visit.choice("smoothing", c.smoothing,
                "it goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
                "February 2021)");
   visit("masked_share", c.masked_share, "masked models: tokens that are hidden",
@@ -105,15 +104,15 @@ void fields(ConfigVisitor& visit, RunConfig& c) {
         "depends on it, not on the number of threads",
         {.min = 0, .max = 4096});
   visit("device", c.device, "cpu, cuda or cuda:N");
-  visit.choice("precision", c.precision, {"fp32", "bf16", "fp16"},
+  visit.choice("precision", c.precision,
                "of matrix products; parameters and optimiser are always fp32");
-  visit.choice("ops", c.ops, {"fused", "reference"},
+  visit.choice("ops", c.ops,
                "the project's own operators where they fit (CPU, fp32), or their definitions in "
                "LibTorch everywhere");
   visit("recompute", c.recompute,
         "compute every block again in the backward pass instead of keeping its activations: less "
         "memory, a third more work, the same result to the last bit");
-  visit.choice("on_nonfinite", c.on_nonfinite, {"stop", "skip", "lower"},
+  visit.choice("on_nonfinite", c.on_nonfinite,
                "a loss or gradient that is not finite ends the run; is skipped; is skipped and "
                "halves the learning rate");
 }
@@ -121,8 +120,7 @@ void fields(ConfigVisitor& visit, RunConfig& c) {
 void fields(ConfigVisitor& visit, ValidateConfig& c) {
   visit("every_updates", c.every_updates, "0: not by updates", {.min = 0});
   visit("every_epochs", c.every_epochs, "0: not by epochs", {.min = 0});
-  visit.choice("metric", c.metric, {"loss", "nll", "perplexity", "bleu"},
-               "what decides which model is the best");
+  visit.choice("metric", c.metric, "what decides which model is the best");
   visit("patience", c.patience,
         "stop after so many validations in a row without a better metric; 0: never", {.min = 0});
   visit("bleu", c.bleu, "translate the dev texts and score them, even if the metric is another");

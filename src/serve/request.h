@@ -17,14 +17,29 @@ struct TranslationRequest {
   bool is_list = false;               // or one text that stands by itself
   std::vector<std::string> prefixes;  // none, one for all texts, or one for each
   std::string from, to;               // languages; empty if the model leaves no choice
-  bool details = false;               // also scores, pieces and so on of every line
-  bool has_terms = false;             // its own, none perhaps, instead of the server's
-  std::vector<decode::Term> terms;    // that translations keep to
-  int64_t max_length = 0;             // tokens before </s>, at most; 0: by the search's two keys
+  bool details = false;
+  bool has_terms = false;           // its own, none perhaps, instead of the server's
+  std::vector<decode::Term> terms;  // that translations keep to
+  int64_t max_length = 0;           // 0: see the search's two keys
   decode::SearchOptions search;
 };
 
-void fields(ConfigVisitor& visit, TranslationRequest& request);
+inline void fields(ConfigVisitor& visit, TranslationRequest& r) {
+  visit("text", r.texts, "text to translate, line by line, or a list of texts");
+  visit("from", r.from, "source language, if the model has several");
+  visit("to", r.to, "target language, if the model has several");
+  visit("prefix", r.prefixes,
+        "words that the translation of a text's first line begins with: one string for all texts, "
+        "or a list with one per text");
+  visit.tables("terms", r.terms,
+               "expressions and their translations, instead of the server's terms; at most 65,536 "
+               "bytes of text");
+  visit(
+      "details", r.details,
+      "also give lines: scores and pieces of every line, as n_best above 1 and with_attention do");
+  visit("max_length", r.max_length, decode::kMaxLength, {.min = 0});
+  fields(visit, r.search);
+}
 
 // {"text": "...", "beam": 4}, or a list of texts. What it does not mention is as in `defaults`.
 TranslationRequest parse_json(std::string_view body, const decode::SearchOptions& defaults);

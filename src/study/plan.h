@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,6 +16,7 @@ namespace residual::study {
 
 // Which weights of a run are scored.
 enum class Choice { last, best, average };
+constexpr auto names(Choice) { return std::array{"last", "best", "average"}; }
 
 struct SchemePlan {
   std::string name, variant;
