@@ -137,6 +137,9 @@ class Reader : public ConfigVisitor {
   void operator()(const char* key, std::string& value, const char*) override {
     if (const toml::node* node = find(key)) value = string(*node, key);
   }
+  void operator()(const char* key, fs::path& value, const char*) override {
+    if (const toml::node* node = find(key)) value = string(*node, key);
+  }
   void operator()(const char* key, std::vector<std::string>& value, const char*) override {
     list(key, value, [&](const toml::node& node) { return string(node, key); });
   }
@@ -150,16 +153,13 @@ class Reader : public ConfigVisitor {
   }
 
  protected:
-  void choose(const char* key, size_t& index, std::span<const std::string> names,
+  void choose(const char* key, const Enumerator& value, std::span<const std::string> names,
               const char*) override {
     const toml::node* node = find(key);
     if (!node) return;
     const std::string name = string(*node, key);
     for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == name) {
-        index = i;
-        return;
-      }
+      if (names[i] == name) return value.set(i);
     }
     fail("{}{}: expected one of {}, got \"{}\"{}", where(*node), dotted(path_, key),
          joined(names, ", "), name, suggestion(name, names));
@@ -231,14 +231,8 @@ class Reader : public ConfigVisitor {
   }
 
   void check_range(const toml::node& node, const char* key, double value, Range range) const {
-    const std::string path = dotted(path_, key);
-    const bool is_limited = std::isfinite(range.min) || std::isfinite(range.max);
-    require(!is_limited || std::isfinite(value), "{}{}: must be a finite number, is {}",
-            where(node), path, value);
-    require(!(value < range.min), "{}{}: must be at least {}, is {}", where(node), path, range.min,
-            value);
-    require(!(value > range.max), "{}{}: must be at most {}, is {}", where(node), path, range.max,
-            value);
+    const std::string fault = range_fault(value, range);
+    require(fault.empty(), "{}{}: {}", where(node), dotted(path_, key), fault);
   }
 
   void set_element(const std::string& index, const toml::node& node, const std::string& path,
@@ -302,6 +296,9 @@ class Writer : public ConfigVisitor {
   void operator()(const char* key, std::string& value, const char* meaning) override {
     line(key, quote(value), meaning);
   }
+  void operator()(const char* key, fs::path& value, const char* meaning) override {
+    line(key, quote(value.string()), meaning);
+  }
   void operator()(const char* key, std::vector<std::string>& value, const char* meaning) override {
     std::vector<std::string> items;
     for (const auto& item : value) items.push_back(quote(item));
@@ -312,9 +309,10 @@ class Writer : public ConfigVisitor {
   }
 
  protected:
-  void choose(const char* key, size_t& index, std::span<const std::string> names,
+  void choose(const char* key, const Enumerator& value, std::span<const std::string> names,
               const char* meaning) override {
-    line(key, quote(names[index]), fmt::format("{}; one of {}", meaning, joined(names, ", ")));
+    line(key, quote(names[value.index]),
+         fmt::format("{}; one of {}", meaning, joined(names, ", ")));
   }
   void group(const char* key, const char* meaning, const std::function<void()>& body) override {
     section(key, "[{}]", meaning, body);
@@ -349,6 +347,46 @@ class Writer : public ConfigVisitor {
 
   bool explain_;
   std::string head_, tail_, path_;
+};
+
+class RangeChecker : public ConfigVisitor {
+ public:
+  explicit RangeChecker(const NameOfKey& name_of_key) : name_of_key_(name_of_key) {}
+
+  void operator()(const char* key, int64_t& value, const char*, Range range) override {
+    check(key, static_cast<double>(value), range);
+  }
+  void operator()(const char* key, double& value, const char*, Range range) override {
+    check(key, value, range);
+  }
+  void operator()(const char*, bool&, const char*) override {}
+  void operator()(const char*, std::string&, const char*) override {}
+  void operator()(const char*, fs::path&, const char*) override {}
+  void operator()(const char*, std::vector<std::string>&, const char*) override {}
+  void operator()(const char*, std::vector<int64_t>&, const char*) override {}
+
+ protected:
+  void choose(const char*, const Enumerator&, std::span<const std::string>, const char*) override {}
+  void group(const char* key, const char*, const std::function<void()>& body) override {
+    const std::string outer = std::exchange(path_, dotted(path_, key));
+    body();
+    path_ = outer;
+  }
+  void groups(const char* key, const char*, const List& list) override {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const std::string element = dotted(key, std::to_string(i));
+      group(element.c_str(), "", [&] { list.visit(i); });
+    }
+  }
+
+ private:
+  void check(const char* key, double value, Range range) const {
+    const std::string fault = range_fault(value, range);
+    require(fault.empty(), "{}: {}", name_of_key_(dotted(path_, key)), fault);
+  }
+
+  const NameOfKey& name_of_key_;
+  std::string path_;
 };
 
 toml::table parse(std::string_view text, const std::string& name) {
@@ -434,6 +472,24 @@ void read_layers(const std::vector<fs::path>& open, const ConfigFields& all_fiel
 }
 
 }  // namespace
+
+std::string range_fault(double value, Range range) {
+  const bool is_limited = std::isfinite(range.min) || std::isfinite(range.max);
+  if (is_limited && !std::isfinite(value)) {
+    return fmt::format("must be a finite number, is {}", value);
+  }
+  if (range.above_min && value <= range.min) {
+    return fmt::format("must be greater than {}, is {}", range.min, value);
+  }
+  if (value < range.min) return fmt::format("must be at least {}, is {}", range.min, value);
+  if (value > range.max) return fmt::format("must be at most {}, is {}", range.max, value);
+  return "";
+}
+
+void check_ranges(const ConfigFields& all_fields, const NameOfKey& name_of_key) {
+  RangeChecker checker(name_of_key);
+  all_fields(checker);
+}
 
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields) {
   Reader(parse(text, name), name).read(all_fields);

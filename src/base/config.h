@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
@@ -14,20 +14,35 @@
 // Configuration: plain structs whose members carry the defaults, and beside each struct one
 // function that names its keys,
 //
-//   struct CleanOptions { int64_t min_words = 1; ... };
+//   enum class Stage { raw, tokens };
+//   constexpr auto names(Stage) { return std::array{"raw", "tokens"}; }
+//
+//   struct CleanOptions { int64_t min_words = 1; Stage stage = Stage::raw; };
 //   void fields(ConfigVisitor& visit, CleanOptions& options) {
-//     visit("min_words", options.min_words, "pairs with fewer words on a side are dropped", {.min =
-//     0});
+//     visit("min_words", options.min_words, "pairs with fewer words on a side are dropped",
+//           {.min = 0});
+//     visit.choice("stage", options.stage, "where pairs are counted");
 //   }
 //
-// from which everything else follows: reading a TOML file, --set key=value, writing the resolved
-// configuration, and a listing of every key with its default and meaning.
+// from which visitors derive everything else: reading TOML and JSON, --set key=value, flags of the
+// command line (cli/flags.h), writing the resolved configuration, a JSON schema, checks of ranges,
+// and a listing of every key with its default and meaning.
 namespace residual {
 
 struct Range {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
+  bool above_min = false;  // the minimum itself is not allowed
 };
+
+// "must be at least 1, is 0"; empty if the range has the value.
+std::string range_fault(double value, Range range);
+
+// The name of an enumerator, by names() beside its enumeration.
+template <class Enumeration>
+constexpr const char* name_of(Enumeration value) {
+  return names(value)[static_cast<size_t>(value)];
+}
 
 class ConfigVisitor {
  public:
@@ -39,19 +54,22 @@ class ConfigVisitor {
   virtual void operator()(const char* key, double& value, const char* meaning,
                           Range range = {}) = 0;
   virtual void operator()(const char* key, std::string& value, const char* meaning) = 0;
+  virtual void operator()(const char* key, fs::path& value, const char* meaning) = 0;
   // A visitor accepts a single value where a list is expected, as a list of one.
   virtual void operator()(const char* key, std::vector<std::string>& value,
                           const char* meaning) = 0;
   virtual void operator()(const char* key, std::vector<int64_t>& value, const char* meaning) = 0;
 
-  // An enumeration whose enumerators count from 0, in the order of `names`.
+  // An enumeration whose enumerators count from 0. names(Enumeration), declared beside it, returns
+  // their names in this order.
   template <class Enumeration>
-  void choice(const char* key, Enumeration& value, std::initializer_list<const char*> names,
-              const char* meaning) {
-    const std::vector<std::string> all(names.begin(), names.end());
-    auto index = static_cast<size_t>(value);
-    choose(key, index, all, meaning);
-    value = static_cast<Enumeration>(index);
+  void choice(const char* key, Enumeration& value, const char* meaning) {
+    const auto literals = names(value);
+    const std::vector<std::string> all(literals.begin(), literals.end());
+    choose(key,
+           {.index = static_cast<size_t>(value),
+            .set = [&value](size_t index) { value = static_cast<Enumeration>(index); }},
+           all, meaning);
   }
 
   // Keys that this table may have without meaning anything, such as keys that older versions wrote:
@@ -85,7 +103,11 @@ class ConfigVisitor {
     std::function<void(size_t)> visit;
     std::function<void()> visit_default;
   };
-  virtual void choose(const char* key, size_t& index, std::span<const std::string> names,
+  struct Enumerator {
+    size_t index;
+    std::function<void(size_t)> set;  // lives as long as the struct, not only during the visit
+  };
+  virtual void choose(const char* key, const Enumerator& value, std::span<const std::string> names,
                       const char* meaning) = 0;
   virtual void group(const char* key, const char* meaning, const std::function<void()>& body) = 0;
   virtual void groups(const char* key, const char* meaning, const List& list) = 0;
@@ -99,6 +121,9 @@ void read_layered_toml(const fs::path& file, const ConfigFields& all_fields);
 void apply_setting(const std::string& setting, const ConfigFields& all_fields,
                    const std::string& name_prefix = "--set ");
 std::string write_toml(const ConfigFields& all_fields, bool explain);
+// What errors call a key: itself, or the command's flag for it.
+using NameOfKey = std::function<std::string(const std::string& key)>;
+void check_ranges(const ConfigFields& all_fields, const NameOfKey& name_of_key);
 
 // Reads a TOML file into a struct. Members that the file does not mention keep their values.
 // Unknown keys and wrong types are errors that name file and line.
@@ -122,6 +147,12 @@ void apply_settings(std::span<const std::string> settings, Struct& out) {
   for (const auto& setting : settings) {
     apply_setting(setting, [&](ConfigVisitor& visit) { fields(visit, out); });
   }
+}
+
+// Fails unless every number is in its range: for structs that a program filled.
+template <class Struct>
+void check_ranges(Struct value, const NameOfKey& name_of_key = std::identity()) {
+  check_ranges(ConfigFields([&](ConfigVisitor& visit) { fields(visit, value); }), name_of_key);
 }
 
 // Returns every key with its value. read_config() of this text gives an equal struct.

@@ -72,6 +72,23 @@ CLI::Validator whole(int64_t low, int64_t high) {
   return {check, fmt::format("WHOLE FROM {} TO {}", low, high)};
 }
 
+CLI::Validator in_range(Range range, bool is_whole) {
+  const auto check = [range, is_whole](std::string& text) -> std::string {
+    double value = 0;
+    int64_t whole_value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    // CLI11 would take the largest 64-bit number for any above it.
+    if (is_number && is_whole && value >= 0x1p63) {
+      return fmt::format("expected a number below 2^63, got \"{}\"", text);
+    }
+    if (!is_number || (is_whole && !CLI::detail::lexical_cast(text, whole_value))) {
+      return fmt::format("expected a {}number, got \"{}\"", is_whole ? "whole " : "", text);
+    }
+    return range_fault(value, range);
+  };
+  return {check, "IN RANGE"};
+}
+
 void check_standard_input(const std::vector<fs::path>& inputs) {
   if (std::ranges::count(inputs, fs::path("-")) > 1) {
     throw CLI::ValidationError("standard input (-) is given twice, but can be read only once");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "text/lines.h"
 
@@ -45,6 +46,9 @@ CLI::Validator between(double low, double high);
 // A validator for a whole number from `low` to `high`.
 CLI::Validator whole(int64_t low, int64_t high);
 
+// In the range of a field.
+CLI::Validator in_range(Range range, bool is_whole);
+
 // Fails if standard input (-), which can be read only once, is given more than once.
 void check_standard_input(const std::vector<fs::path>& inputs);
 
@@ -63,6 +67,8 @@ std::string completion_script(const CLI::App& root, const std::string& shell);
 
 // Adds the hidden option --share DIR, which writes manual pages and completions for share/.
 void add_share(CLI::App& root);
+// --option-tables FILE..., hidden: writes the tables of options in pages of the manual.
+void add_option_tables(CLI::App& root);
 
 std::string library_versions();  // "CLI11 2.1.2, fmt 9.1.0, ..."
 // Adds --version. `more` returns additional lines for its output.

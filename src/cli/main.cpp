@@ -64,6 +64,7 @@ void add_commands(CLI::App& root, int argc, char** argv) {
   for (const auto& entry : entries) entry.add(root);
   add_completions(root);
   add_share(root);
+  add_option_tables(root);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/program.h"
 #include "cli/serve.h"
+#include "serve/describe.h"
 #include "serve/server.h"
 
 namespace residual::cli {
@@ -41,6 +42,7 @@ void stop_on(const sigset_t& signals, serve::Server& server) {
 }
 
 void run_serve(const ServeCommand& command) {
+  if (command.is_openapi) return fmt::print("{}", serve::openapi());
   const sigset_t signals = block_signals();
   static serve::Server server(command.server);  // static, because the signal thread is never joined
   stop_on(signals, server);

@@ -6,7 +6,6 @@
 
 #include <memory>
 #include <regex>
-#include <utility>
 
 #include "cli/command.h"
 
@@ -25,35 +24,20 @@ std::string fault_of_origin(const std::string& origin) {
 
 void add_server_options(CLI::App& command, serve::ServerOptions& o) {
   const std::string group = "Server";
-  const auto add = [&](const char* flag, auto& value, const char* what, const char* type) {
-    return command.add_option(flag, value, what)->type_name(type)->group(group);
-  };
-  add("--host", o.host, "address to listen on; 0.0.0.0: all addresses of the machine", "ADDRESS")
-      ->check([](const std::string& host) { return host.empty() ? "must not be empty" : ""; })
-      ->capture_default_str();
-  add("--port", o.port, "port to listen on; 0: any free port", "N")
-      ->check(whole(0, 65535))
-      ->capture_default_str();
-  add("--connections", o.connections, "clients served at the same time; others wait", "N")
-      ->check(whole(1, 1000))
-      ->capture_default_str();
-  add("--max-request", o.max_request, "maximum size of a request in bytes", "N")
-      ->check(whole(1, 1 << 30))
-      ->capture_default_str();
-  add("--max-waiting", o.max_waiting, "maximum number of lines in all pending requests", "N")
-      ->check(whole(1, 1 << 30))
-      ->capture_default_str();
-  add("--timeout", o.timeout_seconds, "time limit for the translation of one request", "SECONDS")
-      ->check(between(0.001, 1e8))
-      ->capture_default_str();
-  add("--allow-origin", o.allow_origin, "other site whose pages may send requests; *: any site",
-      "ORIGIN")
-      ->check(fault_of_origin);
+  static const FlagRules rules = {
+      .group = group,
+      .exceptions = {{.key = "host", .type = "ADDRESS"},
+                     {.key = "timeout_seconds", .flag = "--timeout", .type = "SECONDS"},
+                     {.key = "allow_origin", .type = "ORIGIN"}}};
+  Flags flags = add_flags(command, [&](ConfigVisitor& visit) { fields(visit, o); }, rules, {group});
+  flags["host"]->check(
+      [](const std::string& host) { return host.empty() ? "must not be empty" : ""; });
+  flags["allow_origin"]->check(fault_of_origin);
 }
 
 }  // namespace
 
-void add_serve(CLI::App& root, std::function<void(const ServeCommand&)> run) {
+void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& run) {
   CLI::App* command =
       add_command(root, "serve", "Translate over HTTP: JSON, plain text, and a page to try it on",
                   {"residual serve --model models/de-en --precision int8",
@@ -65,7 +49,18 @@ void add_serve(CLI::App& root, std::function<void(const ServeCommand&)> run) {
   add_model_options(*command, options->model);
   add_server_options(*command, options->server);
   add_search_options(*command, options->model.translator);
-  command->callback([options, run = std::move(run)] {
+  // Before the check that a model is given, which this does not need.
+  command
+      ->add_flag_callback(
+          "--openapi",
+          [options, run] {
+            options->is_openapi = true;
+            run(*options);
+            throw CLI::Success();
+          },
+          "print the OpenAPI document of the interface, and stop")
+      ->group("Server");
+  command->callback([options, run] {
     check_search(options->model);
     options->model.translator.any_direction = true;
     run(*options);

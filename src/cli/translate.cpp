@@ -164,50 +164,32 @@ void run(const Options& o) {
   input.finish();
 }
 
-void add_output_options(CLI::App& command, Options& o) {
+// Returns --n-best: given, even as 1, it asks for lists with scores.
+const CLI::Option* add_output_options(CLI::App& command, Options& o) {
   const std::string group = "Output";
-  command
-      .add_option_function<int64_t>(
-          "--n-best",
-          [&o](int64_t n) {
-            o.n_best = true;
-            o.model.translator.search.n_best = n;
-          },
-          "print the N best translations of each line with their scores; at most --beam")
-      ->check(positive())
-      ->type_name("N")
-      ->group(group);
-  command
-      .add_flag("--alignments", o.model.translator.search.with_attention,
-                "print the source piece that each piece attends to most")
-      ->group(group);
-  command
-      .add_option("--alignment-layer", o.model.translator.search.attention_layer,
-                  "decoder layer of the attention, counted from the top, for --alignments, "
-                  "--replace-unk and --coverage-penalty")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->type_name("N")
-      ->group(group);
+  Flags flags = add_translator_flags(command, o.model.translator, {group});
+  flags["n_best"]->default_str("");
+  flags["with_attention"]->description(
+      "print for each piece the source piece that it attends to most; with --json, its attention "
+      "to all");
+  flags["attention_layer"]->description(
+      "decoder layer of --alignments, --replace-unk and --coverage-penalty, counted from the top");
   command
       .add_flag(
           "--json", o.json,
-          "print a JSON object per line: translations, scores, pieces and their log-probabilities")
+          "print one JSON object per line: translations, scores, pieces and log-probabilities")
       ->group(group);
+  return flags["n_best"];
 }
 
 void add_line_rules(CLI::App& command, Options& o) {
   const std::string group = "Lines";
-  add_choice<decode::LongLines>(
-      command, "--long-lines", o.model.translator.long_lines,
-      {{"split", decode::LongLines::split}, {"refuse", decode::LongLines::refuse}},
-      "treatment of lines with more tokens than the model has positions: split (at sentence ends) "
-      "or refuse")
-      ->group(group);
-  CLI::Option* prefix =
-      command.add_option("--prefix", o.prefix, "whole words that every translation begins with")
-          ->type_name("TEXT")
-          ->group(group);
+  add_translator_flags(command, o.model.translator, {group});
+  CLI::Option* prefix = command
+                            .add_option("--prefix", o.prefix,
+                                        "whole words that every translation begins with")
+                            ->type_name("TEXT")
+                            ->group(group);
   command.add_option("--prefixes", o.prefixes, "file with one prefix per input line")
       ->excludes(prefix)
       ->type_name("FILE")
@@ -239,9 +221,12 @@ void add_translate(CLI::App& root) {
   add_model_options(*command, options->model);
   add_search_options(*command, options->model.translator);
   add_line_rules(*command, *options);
-  add_output_options(*command, *options);
+  const CLI::Option* const n_best = add_output_options(*command, *options);
   add_line_options(*command, options->files);
-  command->callback([options] { run(*options); });
+  command->callback([options, n_best] {
+    options->n_best = n_best->count() > 0;
+    run(*options);
+  });
 }
 
 }  // namespace residual::cli

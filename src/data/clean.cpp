@@ -47,7 +47,7 @@ Words squeeze(std::string& text, bool remove_bars) {
 }  // namespace
 
 void fields(ConfigVisitor& visit, CleanOptions& o) {
-  visit.choice("stage", o.stage, {"none", "raw", "tokens", "pieces"},
+  visit.choice("stage", o.stage,
                "the text in which words are counted: raw, tokenised, or in sub-words; with none, "
                "no pair is dropped for its length");
   visit("min_words", o.min_words, "pairs with fewer words on a side are dropped", {.min = 0});
@@ -59,10 +59,10 @@ void fields(ConfigVisitor& visit, CleanOptions& o) {
   visit("remove_bars", o.remove_bars,
         "remove every '|', unless the first pair has one, as Moses' clean-corpus-n does");
   visit("drop_identical", o.drop_identical, "drop pairs whose sides are equal");
-  visit.choice("duplicates", o.duplicates, {"keep", "pairs", "sources", "targets"},
+  visit.choice("duplicates", o.duplicates,
                "drop a pair seen before, or one whose source or target was seen before");
   visit.choice(
-      "overlap", o.overlap, {"keep", "pairs", "sentences"},
+      "overlap", o.overlap,
       "drop training pairs that are in the dev or test files of the same language pair, or "
       "that share a sentence with them");
 }

@@ -12,8 +12,11 @@ namespace residual::data {
 
 // The text in which words are counted: raw, tokenised, or in sub-words.
 enum class CleanStage { none, raw, tokens, pieces };
+constexpr auto names(CleanStage) { return std::array{"none", "raw", "tokens", "pieces"}; }
 enum class Duplicates { keep, pairs, sources, targets };
+constexpr auto names(Duplicates) { return std::array{"keep", "pairs", "sources", "targets"}; }
 enum class Overlap { keep, pairs, sentences };
+constexpr auto names(Overlap) { return std::array{"keep", "pairs", "sentences"}; }
 
 struct CleanOptions {
   CleanStage stage = CleanStage::tokens;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +16,11 @@
 namespace residual::data {
 
 enum class TokenizerKind { moses, none };
+constexpr auto names(TokenizerKind) { return std::array{"moses", "none"}; }
 enum class SubwordKind { bpe, sentencepiece_unigram, sentencepiece_bpe, none };
+constexpr auto names(SubwordKind) {
+  return std::array{"bpe", "sentencepiece-unigram", "sentencepiece-bpe", "none"};
+}
 
 struct TextOptions {
   bool normalize_punctuation = false;

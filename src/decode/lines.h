@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -20,6 +21,7 @@ namespace residual::decode {
 
 // What is done about a line with more tokens than the model has positions.
 enum class LongLines { split, refuse };
+constexpr auto names(LongLines) { return std::array{"split", "refuse"}; }
 
 struct SourceLine {
   std::string text;

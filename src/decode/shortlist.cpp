@@ -47,15 +47,15 @@ Entry parse(std::string_view line, const std::string& name, uint64_t number) {
 
 }  // namespace
 
-void check_shortlist(const SearchOptions& search, size_t models) {
-  const std::pair<bool, const char*> others[] = {
+void check_shortlist(const SearchOptions& search, size_t models, const NameOfKey& name) {
+  const std::pair<bool, std::string> others[] = {
       {models > 1, "several models"},
-      {search.sampling.is_on, "sampling"},
-      {search.no_repeat_ngram > 0, "no_repeat_ngram"},
-      {search.repetition_penalty != 1, "repetition_penalty"},
-      {search.unk_penalty < 0, "a negative unk_penalty"}};
-  for (const auto& [is_given, name] : others) {
-    require(!is_given, "a shortlist does not go with {}", name);
+      {search.sampling.is_on, name("sampling.is_on")},
+      {search.no_repeat_ngram > 0, name("no_repeat_ngram")},
+      {search.repetition_penalty != 1, name("repetition_penalty")},
+      {search.unk_penalty < 0, "a negative " + name("unk_penalty")}};
+  for (const auto& [is_given, what] : others) {
+    require(!is_given, "a shortlist does not go with {}", what);
   }
 }
 

@@ -18,7 +18,8 @@ struct ShortlistOptions {
 };
 
 // Fails at what looks at all symbols in any case: several models, and some searches.
-void check_shortlist(const SearchOptions& search, size_t models);
+void check_shortlist(const SearchOptions& search, size_t models,
+                     const NameOfKey& name_of_key = std::identity());
 
 // Target symbols that a sentence's translation may consist of: the most frequent ones, and the
 // likely translations of its own symbols, as in Marian. Looking at a few hundred symbols instead of

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,31 @@ struct TranslatorOptions {
   ShortlistOptions shortlist;
   fs::path terms;  // file of a Terminology; empty: none
 };
+
+inline void fields(ConfigVisitor& visit, TranslatorOptions& o) {
+  visit.choice("precision", o.precision,
+               "precision of the matrices; never more than a model was exported with");
+  visit("source", o.source, "source language, if the model has several");
+  visit("target", o.target, "target language, if the model has several");
+  visit("pieces", o.pieces,
+        "lines are already segmented, and so are translations: pieces separated by spaces");
+  visit.choice("long_lines", o.long_lines,
+               "lines with more tokens than the model has positions: split them at sentence ends, "
+               "or refuse them");
+  fields(visit, o.search);
+  visit("terms", o.terms, "terminology that translations keep to, lines \"source<tab>target\"");
+  visit("shortlist", o.shortlist.file,
+        "restrict translations to frequent symbols and likely translations of the source: lines "
+        "\"target source probability\" of residual shortlist or of Marian's tools");
+  visit("shortlist_frequent", o.shortlist.frequent,
+        "symbols of the shortlist from the beginning of the vocabulary", {.min = 0});
+  visit("shortlist_best", o.shortlist.best,
+        "symbols of the shortlist for each source symbol, at most", {.min = 0});
+  visit("batch_tokens", o.crew.batch_tokens, "maximum source tokens in the batch of one thread",
+        {.min = 1});
+  visit("batch_sentences", o.crew.batch_sentences,
+        "maximum sentences in the batch of one thread; 0: by the beam", {.min = 0});
+}
 
 // A line's own log-probabilities, given its source line.
 struct ScoredLine {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,8 @@ enum class Precision {
   int8,     // per-output scales; rows of x are quantised on the fly, sums are exact int32
   int16,    // per-output scales; otherwise as float16, for a PackedMatrix only
 };
+// Those that a model can be loaded with, which int16 is not.
+constexpr auto names(Precision) { return std::array{"fp32", "fp16", "int8"}; }
 
 // The function applied to v = x W^T + bias.
 enum class Epilogue {

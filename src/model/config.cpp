@@ -35,7 +35,7 @@ Conventions conventions(Form form) {
 }
 
 void fields(ConfigVisitor& visit, Config& c) {
-  visit.choice("kind", c.kind, {"translation", "language", "masked"},
+  visit.choice("kind", c.kind,
                "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
   visit("encoder_layers", c.encoder_layers, "layers of the encoder", {.min = 0, .max = 1000});
   visit("decoder_layers", c.decoder_layers, "layers of the decoder", {.min = 0, .max = 1000});
@@ -48,9 +48,9 @@ void fields(ConfigVisitor& visit, Config& c) {
       "sharing", c.sharing, {"all", "target", "none"},
       "embeddings that share a matrix: source, target and output; target and output; none");
   visit.choice(
-      "form", c.form, {"fairseq", "marian", "marian-hf"},
+      "form", c.form,
       "toolkit whose positions, first symbol and output to use; marian's are for imported models");
-  visit.choice("activation", c.activation, {"relu", "swish"},
+  visit.choice("activation", c.activation,
                "activation of the feed-forward blocks; swish is for imported models");
   visit("source_vocabulary", c.source_vocabulary, "size; 0: taken from the prepared corpus",
         {.min = 0, .max = 1 << 24});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/config.h"
@@ -11,16 +12,20 @@ namespace residual::model {
 // translation: encoder and decoder. language: a decoder that predicts the next token. masked: an
 // encoder that predicts hidden tokens.
 enum class Kind { translation, language, masked };
+constexpr auto names(Kind) { return std::array{"translation", "language", "masked"}; }
 
 // The embeddings that share a matrix: source, target and output; target and output; none.
 enum class Sharing { all, target, none };
+constexpr auto names(Sharing) { return std::array{"all", "target", "none"}; }
 
 // The toolkit a model follows where toolkits differ around the same blocks. marian_hf is how
 // Hugging Face's library runs Marian's models. Only Conventions depend on it.
 enum class Form { fairseq, marian, marian_hf };
+constexpr auto names(Form) { return std::array{"fairseq", "marian", "marian-hf"}; }
 
 // The activation inside a feed-forward block: max(0, x), or x / (1 + e^-x).
 enum class Activation { relu, swish };
+constexpr auto names(Activation) { return std::array{"relu", "swish"}; }
 
 // What a form stands for.
 struct Conventions {

@@ -12,8 +12,7 @@ namespace residual::run {
 
 void fields(ConfigVisitor& visit, DataConfig& c) {
   visit("prepared", c.prepared, "directory that `residual prepare` made");
-  visit.choice("side", c.side, {"source", "target"},
-               "text of a language or masked model: this side of the corpus");
+  visit.choice("side", c.side, "text of a language or masked model: this side of the corpus");
 }
 
 void fields(ConfigVisitor& visit, BatchConfig& c) {
@@ -28,7 +27,7 @@ void fields(ConfigVisitor& visit, BatchConfig& c) {
   visit("max_sentences", c.max_sentences, "most sentences of a batch; 0: no limit", {.min = 0});
   visit("max_source", c.max_source, "pairs with a longer source are left out", {.min = 1});
   visit("max_target", c.max_target, "pairs with a longer target are left out", {.min = 1});
-  visit.choice("composition", c.composition, {"residual", "fairseq"},
+  visit.choice("composition", c.composition,
                "pairs of similar length, grouped anew every epoch; or exactly fairseq's batches");
   visit("sentence_multiple", c.sentence_multiple,
         "fairseq's batches have fewer sentences than this, or a multiple of it", {.min = 1});
@@ -56,7 +55,7 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
   visit("beta1", c.beta1, "Adam's average of gradients", {.min = 0, .max = 0.999999});
   visit("beta2", c.beta2, "Adam's average of squared gradients", {.min = 0, .max = 0.999999});
   visit("epsilon", c.epsilon, "added to Adam's denominator", {.min = 1e-30});
-  visit.choice("form", c.form, {"fairseq", "textbook"},
+  visit.choice("form", c.form,
                "epsilon is added before or after the bias correction of the denominator");
   visit("weight_decay", c.weight_decay,
         "decoupled weight decay of all parameters, times the learning rate", {.min = 0});
@@ -69,7 +68,7 @@ void fields(ConfigVisitor& visit, OptimizerConfig& c) {
 }
 
 void fields(ConfigVisitor& visit, ScheduleConfig& c) {
-  visit.choice("kind", c.kind, {"inverse-sqrt", "linear", "cosine", "constant", "t-fixup"},
+  visit.choice("kind", c.kind,
                "how the learning rate moves after the warm-up; docs/training.md has the formulas");
   visit("peak", c.peak, "largest learning rate", {.min = 0});
   visit("warmup", c.warmup, "updates until the peak; t-fixup: the offset T0, no warm-up",
@@ -85,7 +84,7 @@ void fields(ConfigVisitor& visit, LossConfig& c) {
   visit("label_smoothing", c.label_smoothing, "mass taken from the right symbol",
         {.min = 0, .max = 0.99});
   visit.choice(
-      "smoothing", c.smoothing, {"others", "all"},
+      "smoothing", c.smoothing,
       "the mass goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
       "February 2021)");
   visit("masked_share", c.masked_share, "masked models: share of tokens that are hidden",
@@ -109,16 +108,16 @@ void fields(ConfigVisitor& visit, RunConfig& c) {
         "depends on it, not on the number of threads",
         {.min = 0, .max = 4096});
   visit("device", c.device, "cpu, cuda or cuda:N");
-  visit.choice("precision", c.precision, {"fp32", "bf16", "fp16"},
+  visit.choice("precision", c.precision,
                "precision of matrix products; parameters and optimiser are always fp32");
-  visit.choice("ops", c.ops, {"fused", "reference"},
+  visit.choice("ops", c.ops,
                "the project's own operators where they fit (CPU, fp32), or their definitions in "
                "LibTorch everywhere");
   visit("recompute", c.recompute,
         "compute every block again in the backward pass instead of keeping its activations: less "
         "memory, a third more work, the same result to the last bit");
   visit.choice(
-      "on_nonfinite", c.on_nonfinite, {"stop", "skip", "lower"},
+      "on_nonfinite", c.on_nonfinite,
       "for a loss or gradient that is not finite: end the run; skip the update; skip it and "
       "halve the learning rate");
 }
@@ -127,7 +126,7 @@ void fields(ConfigVisitor& visit, ValidateConfig& c) {
   visit("every_updates", c.every_updates, "validate every N updates; 0: not by updates",
         {.min = 0});
   visit("every_epochs", c.every_epochs, "validate every N epochs; 0: not by epochs", {.min = 0});
-  visit.choice("metric", c.metric, {"loss", "nll", "perplexity", "bleu"},
+  visit.choice("metric", c.metric,
                "metric that selects the best model");
   visit("patience", c.patience,
         "stop after this many validations in a row without a better metric; 0: never", {.min = 0});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,14 +14,25 @@
 namespace residual::run {
 
 enum class TextSide { source, target };
+constexpr auto names(TextSide) { return std::array{"source", "target"}; }
 enum class Composition { residual, fairseq };
+constexpr auto names(Composition) { return std::array{"residual", "fairseq"}; }
 enum class AdamForm { fairseq, textbook };
+constexpr auto names(AdamForm) { return std::array{"fairseq", "textbook"}; }
 enum class ScheduleKind { inverse_sqrt, linear, cosine, constant, t_fixup };
+constexpr auto names(ScheduleKind) {
+  return std::array{"inverse-sqrt", "linear", "cosine", "constant", "t-fixup"};
+}
 enum class Smoothing { others, all };
+constexpr auto names(Smoothing) { return std::array{"others", "all"}; }
 enum class Operators { fused, reference };
+constexpr auto names(Operators) { return std::array{"fused", "reference"}; }
 enum class Precision { fp32, bf16, fp16 };
+constexpr auto names(Precision) { return std::array{"fp32", "bf16", "fp16"}; }
 enum class OnNonfinite { stop, skip, lower };
+constexpr auto names(OnNonfinite) { return std::array{"stop", "skip", "lower"}; }
 enum class Metric { loss, nll, perplexity, bleu };
+constexpr auto names(Metric) { return std::array{"loss", "nll", "perplexity", "bleu"}; }
 
 struct DataConfig {
   std::string prepared;

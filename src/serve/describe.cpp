@@ -2,10 +2,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include <string_view>
+
+#include "base/config_json.h"
 #include "base/version.h"
 #include "decode/json.h"
+#include "serve/request.h"
 
 namespace residual::serve {
+
+extern const std::string_view openapi_json;  // web/serve/
 
 using nlohmann::ordered_json;
 
@@ -32,6 +38,19 @@ std::string describe(const decode::Translator& translator) {
   about["has_shortlist"] = !own.shortlist.file.empty();
   about["has_terms"] = !own.terms.empty();
   return decode::dump(about);
+}
+
+std::string openapi() {
+  ordered_json document = ordered_json::parse(openapi_json);
+  ordered_json& schemas = document["components"]["schemas"];
+  ordered_json properties = json_schema<TranslationRequest>();
+  properties["terms"]["items"]["required"] = {"source", "target"};
+  schemas["Request"]["properties"] = std::move(properties);
+  schemas["Model"]["properties"]["search"] = {
+      {"type", "object"},
+      {"description", "The search options of requests that do not set their own"},
+      {"properties", json_schema<decode::SearchOptions>()}};
+  return document.dump(2) + '\n';
 }
 
 }  // namespace residual::serve

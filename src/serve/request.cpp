@@ -45,8 +45,7 @@ void set_longest(const json& object, TranslationRequest& request) {
   if (request.max_length == 0) return;
   require(!object.contains("max_length_factor") && !object.contains("max_length_offset"),
           "max_length: stands instead of max_length_factor and max_length_offset");
-  request.search.max_length_factor = 0;
-  request.search.max_length_offset = static_cast<double>(request.max_length);
+  decode::limit_length(request.search, request.max_length);
 }
 
 // A single prefix applies to all texts; a list has one prefix per text.
@@ -117,19 +116,6 @@ std::string_view next_line(std::string_view& rest) {
 }
 
 }  // namespace
-
-void fields(ConfigVisitor& visit, TranslationRequest& r) {
-  visit("text", r.texts, "to translate, line by line; or a list of texts");
-  visit("from", r.from, "source language, if the model has several");
-  visit("to", r.to, "target language, if the model has several");
-  visit("prefix", r.prefixes, "what the translation begins with, in whole words; or one per text");
-  visit.tables("terms", r.terms, "expressions and what they are called, instead of the server's");
-  visit("details", r.details, "scores and pieces of every line, as n_best and attention give too");
-  visit("max_length", r.max_length,
-        "tokens before </s>, at most, however long the source is; 0: see max_length_factor",
-        {.min = 0});
-  fields(visit, r.search);
-}
 
 TranslationRequest parse_json(std::string_view body, const decode::SearchOptions& defaults) {
   json object = parsed(body, "the request");

@@ -24,7 +24,22 @@ struct TranslationRequest {
   decode::SearchOptions search;
 };
 
-void fields(ConfigVisitor& visit, TranslationRequest& request);
+inline void fields(ConfigVisitor& visit, TranslationRequest& r) {
+  visit("text", r.texts, "text to translate, line by line, or a list of texts");
+  visit("from", r.from, "source language, if the model has several");
+  visit("to", r.to, "target language, if the model has several");
+  visit("prefix", r.prefixes,
+        "words that the translation of a text's first line begins with: one string for all texts, "
+        "or a list with one per text");
+  visit.tables("terms", r.terms,
+               "expressions and their translations, instead of the server's terms; at most 65,536 "
+               "bytes of text");
+  visit(
+      "details", r.details,
+      "also give lines: scores and pieces of every line, as n_best above 1 and with_attention do");
+  visit("max_length", r.max_length, decode::kMaxLength, {.min = 0});
+  fields(visit, r.search);
+}
 
 // Parses {"text": "...", "beam": 4}, or a list of texts. Missing keys take their values from
 // `defaults`.

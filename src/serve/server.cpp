@@ -26,7 +26,7 @@
 
 namespace residual::serve {
 
-extern const std::string_view page_html, openapi_json;  // web/serve/
+extern const std::string_view page_html;  // web/serve/
 
 namespace {
 
@@ -75,7 +75,8 @@ class Server::Http : public httplib::Server {
   explicit Http(const ServerOptions& options)
       : options_(options), waiting_(options.max_waiting, metrics_.waiting) {
     new_task_queue = [this] {
-      return pool_ = new httplib::ThreadPool(options_.connections + kSpareThreads);
+      return pool_ =
+                 new httplib::ThreadPool(static_cast<size_t>(options_.connections + kSpareThreads));
     };
     set_payload_max_length(options_.max_request);
     set_keep_alive_max_count(kMostRequests);  // the limit that the library announces to clients
@@ -127,7 +128,7 @@ class Server::Http : public httplib::Server {
 
  private:
   void bind() {
-    port_ = options_.port;
+    port_ = static_cast<int>(options_.port);
     errno = 0;
     if (port_ == 0) {
       port_ = bind_to_any_port(options_.host);
@@ -148,7 +149,8 @@ class Server::Http : public httplib::Server {
                           "'unsafe-inline'; connect-src 'self'; base-uri 'none'");
     });
     Get("/openapi.json", [](const Request&, Response& response) {
-      response.set_content(openapi_json.data(), openapi_json.size(), kJson);
+      static const std::string document = openapi();
+      response.set_content(document, kJson);
     });
     Get("/model", [this](const Request&, Response& response) {
       response.set_content(describe(*translator_) + '\n', kJson);

@@ -10,13 +10,31 @@ namespace residual::serve {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;                // 0: any free port
-  int connections = 64;           // clients served at the same time; others wait
-  int64_t max_request = 1 << 20;  // bytes of a request's body
-  int64_t max_waiting = 4096;     // lines in all pending requests; more are refused (503)
-  double timeout_seconds = 60;    // for the translation of one request
-  std::string allow_origin;       // other site whose pages may send requests; "*": any
+  int64_t port = 8080;
+  int64_t connections = 64;
+  int64_t max_request = 1 << 20;
+  int64_t max_waiting = 4096;
+  double timeout_seconds = 60;
+  std::string allow_origin;
 };
+
+inline void fields(ConfigVisitor& visit, ServerOptions& o) {
+  visit("host", o.host,
+        "address to listen at; with 127.0.0.1 only this machine can connect, with 0.0.0.0 any "
+        "machine");
+  visit("port", o.port, "port; 0: any free port", {.min = 0, .max = 65535});
+  visit("connections", o.connections,
+        "clients served at the same time; others wait, except for GET requests",
+        {.min = 1, .max = 1000});
+  visit("max_request", o.max_request, "maximum bytes of a body", {.min = 1, .max = 1 << 30});
+  visit("max_waiting", o.max_waiting, "maximum lines of all requests together",
+        {.min = 1, .max = 1 << 30});
+  visit("timeout_seconds", o.timeout_seconds, "time for the translation of one request",
+        {.min = 0.001, .max = 1e8});
+  visit("allow_origin", o.allow_origin,
+        "site whose pages may send requests, such as https://example.org or "
+        "http://localhost:3000; *: any");
+}
 
 // An HTTP server for translation:
 //

@@ -48,7 +48,7 @@ void fields(ConfigVisitor& visit, TestPlan& t) {
 }
 
 void fields(ConfigVisitor& visit, EvaluatePlan& e) {
-  visit.choice("model", e.model, {"last", "best", "average"},
+  visit.choice("model", e.model,
                "weights that are scored: after the last update, of the best validation, or the "
                "mean over the last epochs");
   visit("average_epochs", e.average_epochs, "number of epochs of the mean", {.min = 1});

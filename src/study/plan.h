@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -15,6 +16,7 @@ namespace residual::study {
 
 // The weights of a run that are scored.
 enum class ScoredWeights { last, best, average };
+constexpr auto names(ScoredWeights) { return std::array{"last", "best", "average"}; }
 
 struct SchemePlan {
   std::string name, variant;

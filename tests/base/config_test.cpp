@@ -13,6 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 enum class Stage { raw, tokens };
+constexpr auto names(Stage) { return std::array{"raw", "tokens"}; }
 
 struct Inner {
   int64_t min_words = 1;
@@ -34,7 +35,7 @@ struct Options {
 void fields(ConfigVisitor& visit, Inner& o) {
   visit("min_words", o.min_words, "fewest words", {.min = 0, .max = 1000});
   visit("ratio", o.ratio, "largest ratio", {.min = 1});
-  visit.choice("stage", o.stage, {"raw", "tokens"}, "where");
+  visit.choice("stage", o.stage, "where");
 }
 void fields(ConfigVisitor& visit, Item& o) {
   visit("file", o.file, "its file");

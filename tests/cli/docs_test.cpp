@@ -201,5 +201,14 @@ TEST(Pages, MentionEveryOption) {
   }
 }
 
+// Tables of options between <!-- options: ... --> and <!-- end --> are made from the commands.
+TEST(Pages, HaveTheOptionsOfTheCommands) {
+  const std::string commands = (fs::path(RESIDUAL_SOURCE_DIR) / "docs/commands").string();
+  const auto made = test::run("cp '" + commands + "'/*.md . && residual --option-tables *.md && " +
+                              "diff -u '" + commands + "' .");
+  EXPECT_EQ(made.exit_code, 0) << made.error << made.output
+                               << "run: residual --option-tables docs/commands/*.md";
+}
+
 }  // namespace
 }  // namespace residual

@@ -287,10 +287,10 @@ TEST_F(Translate, FindsDiverseTranslations) {
     first.insert(line.substr(0, line.find(' ', 6)));
   }
   EXPECT_EQ(first.size(), 4U);
-  expect_failure(command + "--diverse-groups 3", 2, "a beam of 4 has no 3 groups");
+  expect_failure(command + "--diverse-groups 3", 2, "a beam of 4 cannot be divided into 3 groups");
   expect_failure(command + "--diverse-strength 1", 2, "--diverse-groups");
   expect_failure(command + "--diverse-groups 2 --stop bound", 2, "stop must be full");
-  expect_failure(command + "--diverse-groups 2 --sample", 2, "diverse_groups");
+  expect_failure(command + "--diverse-groups 2 --sample", 2, "--diverse-groups needs");
   // Lines with phrases are searched as one group, however wide.
   EXPECT_THAT(output("echo b > @phrases; " + command + "--diverse-groups 4 --phrases @phrases"),
               HasSubstr("b"));
@@ -463,12 +463,13 @@ TEST_F(Translate, BadInputsAreNamed) {
                  "/nonexistent: cannot open");
   expect_failure("residual translate --model @post-ln --beam 0 < /dev/null", 2, "--beam");
   expect_failure("residual translate --model @post-ln --n-best 9 < /dev/null", 2,
-                 "a beam of 5 gives from 1 to 5");
-  expect_failure("residual translate --model @post-ln --beam 63 < /dev/null", 2, "from 1 to 62");
+                 "--n-best is 9, but a beam of 5 gives from 1 to 5");
+  expect_failure("residual translate --model @post-ln --beam 63 < /dev/null", 2,
+                 "--beam: must be at most 62, is 63");
   expect_failure("residual translate --model @post-ln --beam 99999999999999999999 < /dev/null", 2,
                  "99999999999999999999");
   expect_failure("residual translate --model @post-ln --length-penalty nan < /dev/null", 2,
-                 "length_penalty must be from -100 to 100");
+                 "--length-penalty: must be a finite number, is nan");
   expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
                  "--max-length excludes --max-length-factor");
   expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,

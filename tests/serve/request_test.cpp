@@ -63,7 +63,8 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(R"({"text": null})"), HasSubstr("list of strings, got null"));
   EXPECT_THAT(error_of(R"({"text": "a", "beem": 1})"), HasSubstr("did you mean \"beam\"?"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 0})"), HasSubstr("beam: must be at least 1, is 0"));
-  EXPECT_THAT(error_of(R"({"text": "a", "beam": 99})"), HasSubstr("beam must be from 1 to 62"));
+  EXPECT_THAT(error_of(R"({"text": "a", "beam": 99})"),
+              HasSubstr("beam: must be at most 62, is 99"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 1.5})"), HasSubstr("beam: expected an integer"));
   EXPECT_THAT(error_of(R"({"text": "a", "beam": 18446744073709551615})"),
               HasSubstr("beam: 18446744073709551615 is too large"));

@@ -16,6 +16,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "serve/describe.h"
 #include "serve/request.h"
 #include "support/words.h"
 
@@ -508,6 +509,12 @@ TEST(OpenApi, KnowsEveryKeyOfARequest) {
     described.insert(key);
   }
   EXPECT_EQ(described, keys_of<TranslationRequest>());
+}
+
+// `residual serve --openapi > web/serve/openapi.json` makes it so.
+TEST(OpenApi, TheFileOfTheRepositoryIsTheDocument) {
+  const std::string file = read_file(fs::path(RESIDUAL_SOURCE_DIR) / "web/serve/openapi.json");
+  EXPECT_EQ(file, openapi()) << "run: residual serve --openapi > web/serve/openapi.json";
 }
 
 }  // namespace
