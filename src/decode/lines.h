@@ -13,7 +13,7 @@
 
 #include "decode/crew.h"
 #include "decode/options.h"
-#include "decode/phrases.h"
+#include "decode/rules/phrases.h"
 #include "decode/terminology.h"
 #include "decode/text_tools.h"
 

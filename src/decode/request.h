@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "decode/options.h"
-#include "decode/phrases.h"
+#include "decode/rules/phrases.h"
 #include "model/config.h"
 
 namespace residual::decode {

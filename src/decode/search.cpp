@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "decode/alternatives.h"
-#include "decode/beam.h"
-#include "decode/diverse.h"
-#include "decode/phrase_search.h"
-#include "decode/prefix.h"
+#include "decode/rules/alternatives.h"
+#include "decode/rules/beam.h"
+#include "decode/rules/diverse.h"
+#include "decode/rules/phrase_search.h"
+#include "decode/rules/prefix.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "decode/ensemble.h"
-#include "decode/hypothesis_tree.h"
 #include "decode/options.h"
-#include "decode/outlook.h"
 #include "decode/request.h"
-#include "decode/sampling.h"
-#include "decode/sentence.h"
+#include "decode/rules/hypothesis_tree.h"
+#include "decode/rules/outlook.h"
+#include "decode/rules/sampling.h"
+#include "decode/rules/sentence.h"
 
 namespace residual::decode {
 

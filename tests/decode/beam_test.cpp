@@ -1,4 +1,4 @@
-#include "decode/beam.h"
+#include "decode/rules/beam.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

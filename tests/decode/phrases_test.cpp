@@ -1,4 +1,4 @@
-#include "decode/phrases.h"
+#include "decode/rules/phrases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

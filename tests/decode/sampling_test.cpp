@@ -1,4 +1,4 @@
-#include "decode/sampling.h"
+#include "decode/rules/sampling.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

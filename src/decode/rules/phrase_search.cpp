@@ -1,9 +1,9 @@
-#include "decode/phrase_search.h"
+#include "decode/rules/phrase_search.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "decode/beam.h"
+#include "decode/rules/beam.h"
 
 namespace residual::decode {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/model_output.h"
+#include "cli/model/model_output.h"
 #include "interop/fairseq_import.h"
 
 namespace residual::cli {

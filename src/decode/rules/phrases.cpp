@@ -1,4 +1,4 @@
-#include "decode/phrases.h"
+#include "decode/rules/phrases.h"
 
 #include <algorithm>
 #include <string_view>

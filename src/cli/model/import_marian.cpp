@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
-#include "cli/model_output.h"
+#include "cli/model/model_output.h"
 #include "interop/marian.h"
 
 namespace residual::cli {

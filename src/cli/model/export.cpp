@@ -12,7 +12,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
-#include "cli/model_output.h"
+#include "cli/model/model_output.h"
 
 namespace residual::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/model_output.h"
+#include "cli/model/model_output.h"
 
 namespace residual::cli {
 namespace {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "decode/choose.h"
 #include "decode/engine.h"
 #include "decode/options.h"
 #include "decode/request.h"
-#include "decode/restrictions.h"
+#include "decode/rules/choose.h"
+#include "decode/rules/restrictions.h"
 
 namespace residual::decode {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "decode/hypothesis_tree.h"
 #include "decode/options.h"
-#include "decode/phrases.h"
 #include "decode/request.h"
+#include "decode/rules/hypothesis_tree.h"
+#include "decode/rules/phrases.h"
 
 namespace residual::decode {
 

@@ -1,4 +1,4 @@
-#include "decode/restrictions.h"
+#include "decode/rules/restrictions.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-#include "decode/diverse.h"
+#include "decode/rules/diverse.h"
 
 #include <algorithm>
 
-#include "decode/beam.h"
+#include "decode/rules/beam.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {

@@ -1,4 +1,4 @@
-#include "decode/outlook.h"
+#include "decode/rules/outlook.h"
 
 #include "text/vocabulary.h"
 

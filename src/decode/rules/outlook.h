@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "decode/choose.h"
 #include "decode/ensemble.h"
-#include "decode/hypothesis_tree.h"
-#include "decode/sentence.h"
+#include "decode/rules/choose.h"
+#include "decode/rules/hypothesis_tree.h"
+#include "decode/rules/sentence.h"
 
 namespace residual::decode {
 

@@ -1,4 +1,4 @@
-#include "decode/sampling.h"
+#include "decode/rules/sampling.h"
 
 #include <algorithm>
 #include <cmath>

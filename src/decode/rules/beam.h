@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "decode/outlook.h"
+#include "decode/rules/outlook.h"
 
 namespace residual::decode {
 

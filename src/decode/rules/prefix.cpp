@@ -1,4 +1,4 @@
-#include "decode/prefix.h"
+#include "decode/rules/prefix.h"
 
 namespace residual::decode {
 

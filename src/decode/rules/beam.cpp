@@ -1,4 +1,4 @@
-#include "decode/beam.h"
+#include "decode/rules/beam.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "decode/alternatives.h"
+#include "decode/rules/alternatives.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {

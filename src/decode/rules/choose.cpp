@@ -1,4 +1,4 @@
-#include "decode/choose.h"
+#include "decode/rules/choose.h"
 
 #include <algorithm>
 #include <cmath>

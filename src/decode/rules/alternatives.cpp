@@ -1,4 +1,4 @@
-#include "decode/alternatives.h"
+#include "decode/rules/alternatives.h"
 
 #include <set>
 

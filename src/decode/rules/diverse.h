@@ -1,6 +1,6 @@
 #pragma once
 
-#include "decode/outlook.h"
+#include "decode/rules/outlook.h"
 
 namespace residual::decode {
 
