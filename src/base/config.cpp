@@ -81,13 +81,16 @@ class Defaults : public ConfigVisitor {
   void operator()(const char* key, std::string& value, const char*) override {
     compare(key, value);
   }
+  void operator()(const char* key, fs::path& value, const char*) override {
+    compare(key, value.string());
+  }
   void operator()(const char*, std::vector<std::string>&, const char*) override {}
   void operator()(const char*, std::vector<int64_t>&, const char*) override {}
 
  protected:
-  void choose(const char* key, size_t& index, std::span<const std::string> names,
+  void choose(const char* key, const Enumerator& value, std::span<const std::string> names,
               const char*) override {
-    compare(key, names[index]);
+    compare(key, names[value.index]);
   }
   void group(const char*, const char*, const std::function<void()>&) override {}
   void groups(const char*, const char*, const List&) override {}

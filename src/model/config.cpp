@@ -45,7 +45,7 @@ void fields(ConfigVisitor& visit, Config& c) {
   visit("max_positions", c.max_positions, "longest sentence in tokens, </s> included",
         {.min = 2, .max = 1 << 20});
   visit.choice(
-      "sharing", c.sharing, {"all", "target", "none"},
+      "sharing", c.sharing,
       "embeddings that share a matrix: source, target and output; target and output; none");
   visit.choice(
       "form", c.form,
