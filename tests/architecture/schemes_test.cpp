@@ -23,12 +23,12 @@ const std::map<std::string, const char*> kMayName = {
     {"interop/", "formats that have only some schemes"},
     {"study/paper.cpp", "the rows of the paper's tables"},
     {"probe/theory", "the paper's theorems, each about one scheme"},
-    {"run/config.cpp", "a learning-rate schedule that is called t-fixup"},
-    {"cli/import_fairseq.cpp", "the schemes of that format"},
-    {"cli/export.cpp", "an example of a command line"},
+    {"run/config.h", "a learning-rate schedule that is called t-fixup"},
+    {"cli/model/import_fairseq.cpp", "the schemes of that format"},
+    {"cli/model/export.cpp", "an example of a command line"},
     {"cli/probe.cpp", "an example of a command line"},
     {"cli/schemes.cpp", "an example of a command line"},
-    {"cli/shortlist.cpp", "an example of a command line"},
+    {"cli/text/shortlist.cpp", "an example of a command line"},
 };
 
 std::string text_of(const fs::path& path) {

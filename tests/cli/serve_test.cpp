@@ -80,7 +80,7 @@ TEST_F(Serve, SaysWhatKeepsItFromServing) {
   expect_failure("residual serve --model @resi-dual --beam 0", 2, "--beam");
   expect_failure("residual serve --model @resi-dual --beam 2 --timeout 0", 2, "--timeout");
   expect_failure("residual serve --model @resi-dual --timeout nan", 2,
-                 "--timeout: expected a number from 0.001 to ");
+                 "--timeout: must be a finite number, is nan");
   for (const std::string origin : {"example.org", "https://example.org/", "'https://a b'", "''"}) {
     expect_failure("residual serve --model @resi-dual --allow-origin " + origin, 2,
                    "--allow-origin: expected * or an origin");

@@ -210,7 +210,7 @@ TEST_F(Translate, KeepsLengthsAndForbidsRepetitions) {
   EXPECT_GE(words("--min-length 12"), 12U);
   EXPECT_LE(words("--max-length-factor 0.5 --max-length-offset 0"), 4U);
   expect_failure("residual translate --model @post-ln --min-length 9 --max-length 5 < /dev/null", 2,
-                 "min_length is 9, but a translation has 5 tokens at most");
+                 "--min-length is 9, but a translation has 5 tokens at most");
   const auto lines = lines_of(
       output("echo a b a b a b a b | residual translate --model @resi-dual --no-repeat-ngram 1 "
              "--min-length 10 | tr ' ' '\\n' | sort | uniq -d"));
@@ -471,7 +471,7 @@ TEST_F(Translate, BadInputsAreNamed) {
   expect_failure("residual translate --model @post-ln --length-penalty nan < /dev/null", 2,
                  "--length-penalty: must be a finite number, is nan");
   expect_failure("residual translate --model @post-ln --max-length 2 --max-length-factor 2", 2,
-                 "--max-length excludes --max-length-factor");
+                 "--max-length-factor excludes --max-length");
   expect_failure("residual translate --model @post-ln --prefixes - < /dev/null", 2,
                  "can be read only once");
   expect_failure("residual translate --model @post-ln --prefixes <(printf 'a\\nb\\n') <(echo a)", 1,

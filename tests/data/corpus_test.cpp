@@ -59,7 +59,7 @@ TEST_P(CorpusWidths, WhatWasWrittenIsRead) {
   EXPECT_EQ(corpus.target_language(), "en");
   EXPECT_NO_THROW(corpus.require_vocabularies(11, 12));
   EXPECT_THAT([&] { corpus.require_vocabularies(11, 13); },
-              ThrowsMessage<Error>(HasSubstr("another target vocabulary")));
+              ThrowsMessage<Error>(HasSubstr("made with a target vocabulary")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Ids, CorpusWidths, testing::Bool(),

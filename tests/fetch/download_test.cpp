@@ -106,7 +106,7 @@ TEST_F(Download, WrongSizeOrDigestIsAnErrorUnlessTold) {
   EXPECT_FALSE(fs::exists(here_ / "downloads/a.tgz"));
   file = good_;
   file.digest = "md5:00000000000000000000000000000000";
-  EXPECT_THAT(error_of(file), HasSubstr("it has md5:9a0364b9e99bb480dd25e1f0284c8555"));
+  EXPECT_THAT(error_of(file), HasSubstr("got md5:9a0364b9e99bb480dd25e1f0284c8555"));
   EXPECT_EQ(read_file(load(file, /*verify=*/false)[0]), "content");
 }
 

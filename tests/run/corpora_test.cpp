@@ -58,7 +58,7 @@ TEST(Corpora, NeedTheTextFilesThatWerePrepared) {
   const std::string codes = text::Segmenter::load(task.path("pieces"), "de").options().model;
   EXPECT_EQ(error_of([&] { Corpora{config}; }), "");
   for (const auto& file : {codes, std::string("segmentation.de.toml")}) {
-    EXPECT_THAT(error_with(file, {}), HasSubstr(file + ": is not there")) << file;
+    EXPECT_THAT(error_with(file, {}), HasSubstr(file + ": is missing")) << file;
   }
   const std::string edited = settings + "# edited\n";
   EXPECT_THAT(error_with("segmentation.de.toml", edited), HasSubstr("was changed or damaged"));
@@ -69,7 +69,7 @@ TEST(Corpora, NeedTheTextFilesThatWerePrepared) {
   manifest.files.clear();
   replace_file(task.path("pieces") / "prepared.toml", to_toml(manifest));
   EXPECT_EQ(error_with("segmentation.de.toml", edited), "");
-  EXPECT_THAT(error_with(codes, {}), HasSubstr(codes + ": is not there"));
+  EXPECT_THAT(error_with(codes, {}), HasSubstr(codes + ": is missing"));
 }
 
 // Of the same size, as padding to a multiple of 8 makes them more often than not.

@@ -88,7 +88,7 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(R"({"text": "a", "terms": [{"source": "a", "to": "b"}]})"), HasSubstr("to"));
   EXPECT_THAT(error_of(R"({"text": "a", "sampling": {"is_on": true},
                            "terms": [{"source": "a", "target": "b"}]})"),
-              HasSubstr("not for sampling"));
+              HasSubstr("not in sampling"));
   EXPECT_THAT(error_of(R"({"text": "a", "max_length": -1})"), HasSubstr("max_length"));
   EXPECT_THAT(error_of(R"({"text": "a", "max_length": 3, "max_length_factor": 2})"),
               HasSubstr("max_length: stands instead of"));

@@ -105,7 +105,7 @@ TEST_F(Distributed, ProcessesMustFitTheRun) {
   one.train.workers = 2;
   const auto many = together(3, start(one, path("run")));
   EXPECT_EQ(many.exit_code, 1);
-  EXPECT_THAT(many.error, HasSubstr("3 processes need as many workers at least"));
+  EXPECT_THAT(many.error, HasSubstr("3 processes need at least as many workers"));
   EXPECT_FALSE(fs::exists(path("run") / run::kRunConfig));
 
   const auto alone = shell("--distributed " + start(one, path("run")), "env -u RANK");
