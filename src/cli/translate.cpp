@@ -185,11 +185,10 @@ const CLI::Option* add_output_options(CLI::App& command, Options& o) {
 void add_line_rules(CLI::App& command, Options& o) {
   const std::string group = "Lines";
   add_translator_flags(command, o.model.translator, {group});
-  CLI::Option* prefix = command
-                            .add_option("--prefix", o.prefix,
-                                        "whole words that every translation begins with")
-                            ->type_name("TEXT")
-                            ->group(group);
+  CLI::Option* prefix =
+      command.add_option("--prefix", o.prefix, "whole words that every translation begins with")
+          ->type_name("TEXT")
+          ->group(group);
   command.add_option("--prefixes", o.prefixes, "file with one prefix per input line")
       ->excludes(prefix)
       ->type_name("FILE")

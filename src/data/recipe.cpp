@@ -29,8 +29,7 @@ std::vector<std::string> pair_folders(const std::string& data) {
 void fields(ConfigVisitor& visit, TextOptions& o) {
   visit("normalize_punctuation", o.normalize_punctuation, "Moses' punctuation normalisation");
   visit("remove_non_printing", o.remove_non_printing, "replace control characters with spaces");
-  visit.choice("tokenizer", o.tokenizer,
-               "tokeniser that splits words from punctuation");
+  visit.choice("tokenizer", o.tokenizer, "tokeniser that splits words from punctuation");
   visit("aggressive", o.aggressive, "split at hyphens too (tokenizer.perl -a)");
   visit("escape", o.escape, "write & < > ' \" | [ ] as entities, as Moses does");
   visit("lowercase", o.lowercase, "lower-case the text after cleaning");
@@ -51,8 +50,7 @@ void fields(ConfigVisitor& visit, SplitOptions& o) {
 }
 
 void fields(ConfigVisitor& visit, SubwordOptions& o) {
-  visit.choice("kind", o.kind,
-               "sub-word method; bpe follows subword-nmt");
+  visit.choice("kind", o.kind, "sub-word method; bpe follows subword-nmt");
   visit("joint", o.joint, "learn one model for all languages, not one for each");
   visit("merges", o.merges, "bpe: merge operations to learn", {.min = 1});
   visit("min_frequency", o.min_frequency, "bpe: learning stops below this pair frequency",

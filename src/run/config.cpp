@@ -126,8 +126,7 @@ void fields(ConfigVisitor& visit, ValidateConfig& c) {
   visit("every_updates", c.every_updates, "validate every N updates; 0: not by updates",
         {.min = 0});
   visit("every_epochs", c.every_epochs, "validate every N epochs; 0: not by epochs", {.min = 0});
-  visit.choice("metric", c.metric,
-               "metric that selects the best model");
+  visit.choice("metric", c.metric, "metric that selects the best model");
   visit("patience", c.patience,
         "stop after this many validations in a row without a better metric; 0: never", {.min = 0});
   visit("bleu", c.bleu,

@@ -23,7 +23,7 @@ const std::map<std::string, const char*> kMayName = {
     {"interop/", "formats that have only some schemes"},
     {"study/paper.cpp", "the rows of the paper's tables"},
     {"probe/theory", "the paper's theorems, each about one scheme"},
-    {"run/config.h", "a learning-rate schedule that is called t-fixup"},
+    {"run/config", "a learning-rate schedule that is called t-fixup"},
     {"cli/model/import_fairseq.cpp", "the schemes of that format"},
     {"cli/model/export.cpp", "an example of a command line"},
     {"cli/probe.cpp", "an example of a command line"},
