@@ -64,14 +64,12 @@ endfunction()
 #               [SLOW filter])
 # Defines one test executable per folder; CTest lists each case. Cases that match the GoogleTest
 # filter SLOW get the label slow, the others LABELS (default: unit).
-# Tests find their data in RESIDUAL_FIXTURES (tests/fixtures).
+# Tests find their data through tests/support/paths.h.
 function(residual_test folder)
   cmake_parse_arguments(arg "" "SLOW" "SOURCES;DEPENDS;LINKS;LABELS" ${ARGN})
   add_executable(${folder}_test ${arg_SOURCES})
   target_include_directories(${folder}_test PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(
-    ${folder}_test PRIVATE RESIDUAL_FIXTURES="${PROJECT_SOURCE_DIR}/tests/fixtures"
-                           RESIDUAL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${folder}_test PRIVATE residual_test_paths)
   foreach(dependency ${arg_DEPENDS})
     target_link_libraries(${folder}_test PRIVATE residual::${dependency})
   endforeach()

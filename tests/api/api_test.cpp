@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/reverse_model.h"
 #include "support/temporary.h"
 
@@ -171,7 +172,8 @@ TEST_F(Api, SharesATranslatorAmongThreads) {
 }
 
 TEST(Library, ExportsItsFunctionsAndNothingElse) {
-  const auto symbols = test::run("nm -D --defined-only '" RESIDUAL_LIBRARY "' | cut -d ' ' -f 3");
+  const auto symbols =
+      test::run("nm -D --defined-only '" + test::shared_library() + "' | cut -d ' ' -f 3");
   ASSERT_EQ(symbols.exit_code, 0) << symbols.error;
   std::istringstream names(symbols.output);
   int functions = 0;

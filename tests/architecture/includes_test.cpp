@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "support/paths.h"
+
 namespace residual {
 namespace {
 
@@ -57,7 +59,7 @@ struct Include {
 
 std::vector<Include> includes_of_tree() {
   static const std::regex pattern(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
-  const fs::path root = fs::path(RESIDUAL_SOURCE_DIR) / "src";
+  const fs::path root = fs::path(test::source_tree()) / "src";
   std::vector<Include> found;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {
     const auto extension = entry.path().extension();
@@ -87,7 +89,7 @@ TEST(Includes, StayWithinTheArchitecture) {
 TEST(Includes, NameFilesOfTheProjectThatExist) {
   for (const auto& include : includes_of_tree()) {
     if (!include.quoted) continue;
-    EXPECT_TRUE(fs::exists(fs::path(RESIDUAL_SOURCE_DIR) / "src" / include.target))
+    EXPECT_TRUE(fs::exists(fs::path(test::source_tree()) / "src" / include.target))
         << include.file << " includes \"" << include.target << "\"";
   }
 }

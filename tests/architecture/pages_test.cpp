@@ -13,12 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace residual {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = RESIDUAL_SOURCE_DIR;
+const fs::path kRoot = test::source_tree();
 
 std::string text_of(const fs::path& path) {
   std::ostringstream all;

@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace residual {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = fs::path(RESIDUAL_SOURCE_DIR) / "src";
+const fs::path kSource = fs::path(test::source_tree()) / "src";
 
 // Beginnings of paths in src/, and what they need names for.
 const std::map<std::string, const char*> kMayName = {
@@ -86,7 +88,7 @@ TEST(Schemes, AreFoundInTheirHeaders) {
 }
 
 TEST(Schemes, AreAddedAsThePageSays) {
-  const fs::path root = RESIDUAL_SOURCE_DIR;
+  const fs::path root = test::source_tree();
   const std::string header = text_of(root / "tests/schemes/sandwich.h");
   EXPECT_NE(text_of(root / "docs/adding-a-scheme.md").find("```cpp\n" + header + "```\n"),
             std::string::npos);

@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 
+#include "support/paths.h"
+
 namespace residual {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = RESIDUAL_SOURCE_DIR;
+const fs::path kRoot = test::source_tree();
 
 constexpr int64_t kMostFiles = 40;
 

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace residual {
@@ -17,7 +18,8 @@ using testing::HasSubstr;
 // Lines of a script that leave a model in m.
 const std::string kImport =
     "seq -f 'w%g 1' 4 39 > dict.de.txt; cp dict.de.txt dict.en.txt; "
-    "residual import-fairseq '" RESIDUAL_FIXTURES
+    "residual import-fairseq '" +
+    test::fixtures() +
     "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
     "--target-dictionary dict.en.txt -o m > imported || exit 9; ";
 
@@ -29,16 +31,16 @@ TEST(ImportFairseq, SaysWhatItMade) {
 }
 
 TEST(ImportFairseq, WantsLanguagesThatTheDictionaryDoesNotName) {
-  const auto result = test::run(kImport + "residual import-fairseq '" RESIDUAL_FIXTURES
-                                          "/fairseq/post-ln-e2d2.safetensors' "
-                                          "--source-dictionary m/vocabulary.txt -o n");
+  const auto result = test::run(kImport + "residual import-fairseq '" + test::fixtures() +
+                                "/fairseq/post-ln-e2d2.safetensors' "
+                                "--source-dictionary m/vocabulary.txt -o n");
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.error, HasSubstr("--source-language"));
 }
 
 TEST(ImportFairseq, WantsTheTargetLanguageOfAJoinedDictionary) {
   const std::string import =
-      "residual import-fairseq '" RESIDUAL_FIXTURES
+      "residual import-fairseq '" + test::fixtures() +
       "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt -o n";
   const auto missed = test::run(kImport + import);
   EXPECT_EQ(missed.exit_code, 2);
@@ -49,8 +51,8 @@ TEST(ImportFairseq, WantsTheTargetLanguageOfAJoinedDictionary) {
 }
 
 TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
-  const auto result = test::run(
-      kImport + "residual import-fairseq '" RESIDUAL_FIXTURES
+  const auto result =
+      test::run(kImport + "residual import-fairseq '" + test::fixtures() +
                 "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
                 "--target-dictionary dict.en.txt --source-language ../x -o n");
   EXPECT_EQ(result.exit_code, 1);
@@ -60,7 +62,7 @@ TEST(ImportFairseq, RefusesALanguageThatIsNoName) {
 TEST(ImportFairseq, RefusesPositionsThatNoModelHas) {
   for (const std::string positions : {"1", "1048577", "99999999999"}) {
     const std::string import =
-        "residual import-fairseq '" RESIDUAL_FIXTURES
+        "residual import-fairseq '" + test::fixtures() +
         "/fairseq/resi-dual-eta-e2d2.safetensors' --source-dictionary dict.de.txt "
         "--target-dictionary dict.en.txt -o n --max-positions ";
     const auto result = test::run(kImport + import + positions + "; code=$?; ls n; exit $code");
@@ -71,7 +73,7 @@ TEST(ImportFairseq, RefusesPositionsThatNoModelHas) {
 }
 
 TEST(ImportMarian, WantsOfAnArchiveWhatADirectoryBrings) {
-  const std::string marian = "residual import-marian '" RESIDUAL_FIXTURES "/marian/";
+  const std::string marian = "residual import-marian '" + test::fixtures() + "/marian/";
   const auto missed = test::run(marian + "tiny.npz' -o m");
   EXPECT_EQ(missed.exit_code, 2);
   EXPECT_THAT(missed.error, HasSubstr("--vocabulary is required"));

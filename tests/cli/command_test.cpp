@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/shell.h"
 #include "support/temporary.h"
 
@@ -257,7 +258,7 @@ TEST(Pipe, ThatStaysOpenIsAnsweredLineByLine) {
     ::dup2(out[1], STDOUT_FILENO);
     ::close(in[1]);
     ::close(out[0]);
-    ::execl(RESIDUAL_BIN "/residual", "residual", "tokenize", nullptr);
+    ::execl((test::programs() + "/residual").c_str(), "residual", "tokenize", nullptr);
     ::_exit(127);
   }
   ::close(in[0]);
@@ -328,7 +329,8 @@ TEST(StartUp, TakesLessThanThirtyMilliseconds) {
   double best = 1e9;
   for (int i = 0; i < 20; ++i) {
     const double before = time_of_children();
-    ASSERT_EQ(std::system("'" RESIDUAL_BIN "/residual' --version > /dev/null"), 0);
+    ASSERT_EQ(std::system(("'" + test::programs() + "/residual' --version > /dev/null").c_str()),
+              0);
     best = std::min(best, time_of_children() - before);
   }
   RecordProperty("milliseconds", std::to_string(best));

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
 #include "support/reverse_model.h"
 #include "support/shell.h"
 
@@ -89,7 +90,7 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
         steps, [&](const Step& step) { return step.command.find(path) != std::string::npos; });
   };
   if (mentions("marian/")) {
-    fs::copy(fs::path(RESIDUAL_FIXTURES) / "marian", directory / "marian",
+    fs::copy(fs::path(test::fixtures()) / "marian", directory / "marian",
              fs::copy_options::recursive);
   }
   if (mentions("models/reverse")) {
@@ -102,7 +103,7 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
     const auto result = test::run(cd + step.command);
     for (const std::string other : {"residual-train", "residual-serve"}) {
       const bool is_missed = result.error.find(other + " is not installed") != std::string::npos;
-      if (is_missed && !fs::exists(fs::path(RESIDUAL_BIN) / other)) {
+      if (is_missed && !fs::exists(fs::path(test::programs()) / other)) {
         GTEST_SKIP() << "this build has no " << other;
       }
     }
@@ -115,7 +116,7 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
 }
 
 std::vector<fs::path> pages() {
-  const fs::path root = RESIDUAL_SOURCE_DIR;
+  const fs::path root = test::source_tree();
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(root / "docs/commands"))
     found.push_back(entry.path());
@@ -137,7 +138,7 @@ TEST(Pages, ExistForEveryCommand) {
   for (std::string line; std::getline(lines, line) && !line.empty();) {
     if (line.size() < 3 || line[2] == ' ') continue;
     const std::string command = line.substr(2, line.find(' ', 2) - 2);
-    EXPECT_TRUE(fs::exists(fs::path(RESIDUAL_SOURCE_DIR) / "docs/commands" / (command + ".md")))
+    EXPECT_TRUE(fs::exists(fs::path(test::source_tree()) / "docs/commands" / (command + ".md")))
         << command;
   }
 }
@@ -203,7 +204,7 @@ TEST(Pages, MentionEveryOption) {
 
 // Tables of options between <!-- options: ... --> and <!-- end --> are made from the commands.
 TEST(Pages, HaveTheOptionsOfTheCommands) {
-  const std::string commands = (fs::path(RESIDUAL_SOURCE_DIR) / "docs/commands").string();
+  const std::string commands = (fs::path(test::source_tree()) / "docs/commands").string();
   const auto made = test::run("cp '" + commands + "'/*.md . && residual --option-tables *.md && " +
                               "diff -u '" + commands + "' .");
   EXPECT_EQ(made.exit_code, 0) << made.error << made.output

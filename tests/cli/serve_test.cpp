@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/models.h"
+#include "support/paths.h"
 
 namespace residual {
 namespace {
@@ -13,7 +14,7 @@ using testing::HasSubstr;
 class Serve : public test::ModelCommands {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(RESIDUAL_BIN "/residual-serve")) {
+    if (!std::filesystem::exists(test::programs() + "/residual-serve")) {
       GTEST_SKIP() << "this build has no residual-serve";
     }
   }

@@ -15,6 +15,7 @@
 
 #include "cli/models.h"
 #include "model/safetensors.h"
+#include "support/paths.h"
 #include "text/vocabulary.h"
 
 namespace residual {
@@ -42,7 +43,7 @@ std::string letters(const model::TensorView& tensor) {
 }
 
 model::SafeTensors fixture(const std::string& scheme) {
-  return model::SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" /
+  return model::SafeTensors::open(fs::path(test::fixtures()) / "fairseq" /
                                   (scheme + "-beam.safetensors"));
 }
 
@@ -359,7 +360,8 @@ TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
 
 TEST_F(Translate, TheMeanIsWhatAverageWrites) {
   for (const std::string prefix : {"param", "train.param"}) {  // before and after training
-    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq '" RESIDUAL_FIXTURES
+    output("printf '%s 1\\n' {a..z} {A..J} > letters; residual import-fairseq '" +
+           test::fixtures() +
            "/fairseq/resi-dual-e2d2.safetensors' --source-dictionary letters --source-language ab "
            "--target-language ba --tokenizer none --prefix " +
            prefix + ". -o @" + prefix);
@@ -512,7 +514,7 @@ class Child {
       std::vector<char*> raw;
       for (const auto& each : arguments) raw.push_back(const_cast<char*>(each.c_str()));
       raw.push_back(nullptr);
-      ::execv(RESIDUAL_BIN "/residual", raw.data());
+      ::execv((test::programs() + "/residual").c_str(), raw.data());
       ::_exit(127);
     }
     ::close(in[0]);

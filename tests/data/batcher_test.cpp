@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "support/corpora.h"
+#include "support/paths.h"
 
 namespace residual::data {
 namespace {
@@ -259,7 +260,7 @@ TEST_F(BatcherTest, OurCompositionChangesWithTheEpochFairseqsDoesNot) {
 
 // The file is made by fairseq's own batch_by_size_vec and numpy; see tests/fixtures/README.md.
 TEST_F(BatcherTest, FairseqsBatchesAreFairseqs) {
-  std::ifstream file(RESIDUAL_FIXTURES "/batches/fairseq.txt");
+  std::ifstream file(test::fixtures() + "/batches/fairseq.txt");
   std::string line, word;
   std::vector<std::pair<std::string, std::map<int64_t, Indices>>> runs;
   while (std::getline(file, line)) {

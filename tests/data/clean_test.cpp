@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "data/pairs.h"
+#include "support/paths.h"
 
 namespace residual::data {
 namespace {
 
-const std::string kFixtures = RESIDUAL_FIXTURES "/clean/";
+const std::string kFixtures = test::fixtures() + "/clean/";
 
 Verdict clean(const CleanOptions& options, std::string source, std::string target) {
   return Cleaner(options)(source, target);

@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "base/random.h"
 #include "data/corpus.h"
+#include "support/paths.h"
 #include "support/temporary.h"
 #include "text/vocabulary.h"
 
@@ -28,12 +29,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kData = RESIDUAL_FIXTURES "/prepare";
+const std::string kData = test::fixtures() + "/prepare";
 
 // A recipe of the project, made small enough for the test data.
 Recipe published(const std::string& name) {
   Recipe recipe;
-  read_config(fmt::format("{}/recipes/{}.toml", RESIDUAL_SOURCE_DIR, name), recipe);
+  read_config(fmt::format("{}/recipes/{}.toml", test::source_tree(), name), recipe);
   recipe.data = kData;
   recipe.subwords.merges = 200;
   recipe.split.dev_every = 10;
@@ -254,7 +255,7 @@ TEST_F(Prepare, ManyPairsShareOneModelAndVocabularyWithTags) {
       write(pair + "/" + split + "." + pair.substr(dash + 1), target);
     }
   }
-  read_config(RESIDUAL_SOURCE_DIR "/recipes/opus100.toml", recipe_);
+  read_config(test::source_tree() + "/recipes/opus100.toml", recipe_);
   recipe_.data = directory_.path().string();
   recipe_.test = {};
   recipe_.subwords.vocabulary_size = 60;
@@ -384,10 +385,10 @@ TEST_F(Prepare, KilledAtAnyMomentItLeavesNothingThatLooksFinishedAndRunsAgain) {
   const auto start = [&] {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::execl(RESIDUAL_BIN "/residual", "residual", "--quiet", "prepare",
-              RESIDUAL_SOURCE_DIR "/recipes/iwslt14.toml", "--data", kData.c_str(), "--train",
-              "train", "train", "train", "train", "train", "train", "train", "train", "--set",
-              "subwords.merges=200", "--output", output_.c_str(), nullptr);
+      ::execl((test::programs() + "/residual").c_str(), "residual", "--quiet", "prepare",
+              (test::source_tree() + "/recipes/iwslt14.toml").c_str(), "--data", kData.c_str(),
+              "--train", "train", "train", "train", "train", "train", "train", "train", "train",
+              "--set", "subwords.merges=200", "--output", output_.c_str(), nullptr);
       ::_exit(127);
     }
     return child;

@@ -8,6 +8,7 @@
 #include "decode/score.h"
 #include "decode/search.h"
 #include "support/models.h"
+#include "support/paths.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
@@ -17,7 +18,7 @@ using model::SafeTensors;
 using testing::ElementsAreArray;
 
 SafeTensors data(const std::string& name) {
-  return SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" / (name + ".safetensors"));
+  return SafeTensors::open(fs::path(test::fixtures()) / "fairseq" / (name + ".safetensors"));
 }
 
 // Row `row` of a tensor [..., columns] without padding; the file need not align it.

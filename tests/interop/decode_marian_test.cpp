@@ -11,12 +11,13 @@
 #include "decode/translator.h"
 #include "interop/marian.h"
 #include "interop/npz.h"
+#include "support/paths.h"
 #include "support/temporary.h"
 
 namespace residual::decode {
 namespace {
 
-const fs::path kData = fs::path(RESIDUAL_FIXTURES) / "marian";
+const fs::path kData = fs::path(test::fixtures()) / "marian";
 
 // A line of decoded.txt: words, a tab, the logarithm of each token's probability, </s> included.
 struct Expected {

@@ -12,6 +12,7 @@
 #include "schemes/registry.h"
 #include "schemes/resi_dual.h"
 #include "support/model_files.h"
+#include "support/paths.h"
 #include "support/temporary.h"
 
 namespace residual::interop {
@@ -22,7 +23,7 @@ using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 model::SafeTensors fixture(const std::string& scheme) {
-  return model::SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" /
+  return model::SafeTensors::open(fs::path(test::fixtures()) / "fairseq" /
                                   (scheme + "-e2d2.safetensors"));
 }
 

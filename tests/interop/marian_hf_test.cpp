@@ -7,6 +7,7 @@
 #include "interop/marian.h"
 #include "model/parameters.h"
 #include "model/positions.h"
+#include "support/paths.h"
 #include "support/temporary.h"
 
 namespace residual::interop {
@@ -15,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using text::Vocabulary;
 
-const fs::path kData = fs::path(RESIDUAL_FIXTURES) / "marian";
+const fs::path kData = fs::path(test::fixtures()) / "marian";
 
 class HuggingFace : public testing::Test {
  protected:

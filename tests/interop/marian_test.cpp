@@ -11,6 +11,7 @@
 #include "interop/flat_yaml.h"
 #include "interop/npz.h"
 #include "model/parameters.h"
+#include "support/paths.h"
 #include "support/temporary.h"
 
 namespace residual::interop {
@@ -22,7 +23,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-const fs::path kData = fs::path(RESIDUAL_FIXTURES) / "marian";
+const fs::path kData = fs::path(test::fixtures()) / "marian";
 
 template <class Work>
 std::string error_of(Work work) {

@@ -4,11 +4,12 @@
 #include <string_view>
 
 #include "metrics/read.h"
+#include "support/paths.h"
 
 namespace residual::metrics::test {
 
 inline Lines lines_of(const std::string& name) {
-  return read_lines(fs::path(RESIDUAL_FIXTURES) / "metrics" / name, text::Invalid::refuse);
+  return read_lines(fs::path(test::fixtures()) / "metrics" / name, text::Invalid::refuse);
 }
 
 inline bool has(std::string_view text, std::string_view part) {

@@ -12,6 +12,7 @@
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
 #include "metrics/ter.h"
+#include "support/paths.h"
 
 namespace residual::metrics {
 namespace {
@@ -23,7 +24,7 @@ using test::lines_of;
 constexpr double kExact = 1e-11;
 
 Json expected(const std::string& name) {
-  return Json::parse(read_file(fs::path(RESIDUAL_FIXTURES) / "metrics" / name));
+  return Json::parse(read_file(fs::path(test::fixtures()) / "metrics" / name));
 }
 
 // The metric a signature describes.

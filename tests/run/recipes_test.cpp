@@ -11,11 +11,12 @@
 #include "run/config.h"
 #include "schemes/registry.h"
 #include "schemes/resi_dual.h"
+#include "support/paths.h"
 
 namespace residual::run {
 namespace {
 
-const fs::path kRecipes = fs::path(RESIDUAL_SOURCE_DIR) / "recipes";
+const fs::path kRecipes = fs::path(test::source_tree()) / "recipes";
 
 // Those that say how to prepare a corpus; all others train.
 const std::set<std::string> kDataRecipes = {"debian",  "iwslt14", "multi30k",

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "serve/describe.h"
 #include "serve/request.h"
+#include "support/paths.h"
 #include "support/words.h"
 
 namespace residual::serve {
@@ -513,7 +514,7 @@ TEST(OpenApi, KnowsEveryKeyOfARequest) {
 
 // `residual serve --openapi > web/serve/openapi.json` makes it so.
 TEST(OpenApi, TheFileOfTheRepositoryIsTheDocument) {
-  const std::string file = read_file(fs::path(RESIDUAL_SOURCE_DIR) / "web/serve/openapi.json");
+  const std::string file = read_file(fs::path(test::source_tree()) / "web/serve/openapi.json");
   EXPECT_EQ(file, openapi()) << "run: residual serve --openapi > web/serve/openapi.json";
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "study/plans.h"
+#include "support/paths.h"
 
 namespace residual::study {
 namespace {
@@ -16,7 +17,7 @@ using test::TinyPlan;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const fs::path kRecipes = fs::path(RESIDUAL_SOURCE_DIR) / "recipes";
+const fs::path kRecipes = fs::path(test::source_tree()) / "recipes";
 
 std::vector<std::string> names_of(const std::vector<Cell>& cells) {
   std::vector<std::string> names;

@@ -7,6 +7,7 @@
 #include "interop/fairseq.h"
 #include "nn/batch.h"
 #include "nn/parameters.h"
+#include "support/paths.h"
 #include "text/vocabulary.h"
 
 // tests/fixtures/fairseq/<name>-e2d2.safetensors: a small model of the authors' code, one batch,
@@ -16,7 +17,7 @@ namespace residual::test {
 class FairseqFixture {
  public:
   explicit FairseqFixture(const std::string& name)
-      : file_(model::SafeTensors::open(fs::path(RESIDUAL_FIXTURES) / "fairseq" /
+      : file_(model::SafeTensors::open(fs::path(fixtures()) / "fairseq" /
                                        (name + "-e2d2.safetensors"))),
         config_(interop::fairseq_config(file_, {.prefix = "param."})) {}
 

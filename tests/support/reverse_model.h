@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "support/paths.h"
 #include "support/shell.h"
 
 namespace residual::test {
@@ -11,9 +12,9 @@ namespace residual::test {
 inline std::string make_reverse_model(const std::string& path,
                                       const std::string& scheme = "resi-dual",
                                       const std::string& options = "") {
-  return "printf '%s 1\\n' {a..t} > letters && residual import-fairseq '" RESIDUAL_FIXTURES
-         "/fairseq/" +
-         scheme + "-beam.safetensors' --source-dictionary letters --source-language ab " +
+  return "printf '%s 1\\n' {a..t} > letters && residual import-fairseq '" + fixtures() +
+         "/fairseq/" + scheme +
+         "-beam.safetensors' --source-dictionary letters --source-language ab " +
          "--target-language ba --tokenizer none " + options + " -o " + path +
          " > /dev/null && rm letters\n";
 }

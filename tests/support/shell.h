@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "support/paths.h"
 #include "support/temporary.h"
 
 namespace residual::test {
@@ -17,12 +18,12 @@ struct ShellResult {
 };
 
 // Runs a bash command line in an empty directory of its own. The project's binaries come first on
-// PATH (RESIDUAL_BIN is set by CMake); exit code and text of both streams come back.
+// PATH (see paths.h); exit code and text of both streams come back.
 inline ShellResult run(const std::string& line) {
   const TemporaryDirectory directory;
   const TemporaryDirectory streams;
   std::ofstream(streams / "script") << "cd '" << directory.path().string() << "'\n" << line << "\n";
-  const std::string command = "PATH='" RESIDUAL_BIN "':\"$PATH\" bash '" +
+  const std::string command = "PATH='" + programs() + "':\"$PATH\" bash '" +
                               (streams / "script").string() + "' > '" + (streams / "out").string() +
                               "' 2> '" + (streams / "err").string() + "'";
   const int status = std::system(command.c_str());

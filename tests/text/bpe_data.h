@@ -3,12 +3,13 @@
 #include <string>
 
 #include "base/files.h"
+#include "support/paths.h"
 #include "text/lines.h"
 
 namespace residual::text {
 
 inline fs::path bpe_file(const std::string& name) {
-  return fs::path(RESIDUAL_FIXTURES) / "bpe" / name;
+  return fs::path(test::fixtures()) / "bpe" / name;
 }
 
 // What a transform makes of all lines of a text.

@@ -1,4 +1,5 @@
 #include "text/bpe_learner.h"
+#include "support/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,8 +28,8 @@ WordCounts counts_of(std::string_view line) {
 }
 
 const std::vector<fs::path>& tokenised() {
-  static const std::vector<fs::path> files{fs::path(RESIDUAL_FIXTURES) / "moses/tok.en",
-                                           fs::path(RESIDUAL_FIXTURES) / "moses/tok.de"};
+  static const std::vector<fs::path> files{fs::path(test::fixtures()) / "moses/tok.en",
+                                           fs::path(test::fixtures()) / "moses/tok.de"};
   return files;
 }
 

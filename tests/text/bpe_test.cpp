@@ -1,4 +1,5 @@
 #include "text/bpe.h"
+#include "support/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +41,7 @@ StringTable vocabulary_of(std::initializer_list<const char*> symbols) {
 TEST(Bpe, CutsTheLinesOfSubwordNmt) {
   for (const std::string language : {"en", "de", "fr"}) {
     for (const std::string merges : {"100", "400"}) {
-      const fs::path text = fs::path(RESIDUAL_FIXTURES) / "moses" / ("tok." + language);
+      const fs::path text = fs::path(test::fixtures()) / "moses" / ("tok." + language);
       EXPECT_EQ(all_lines(transform_of(merges + ".codes"), text),
                 read_file(bpe_file(merges + "." + language)))
           << merges << " " << language;
@@ -67,7 +68,7 @@ TEST(Bpe, VocabularyAndGlossariesActAsInSubwordNmt) {
 
 TEST(Bpe, UndoGivesTheWordsBack) {
   for (const std::string language : {"en", "de", "fr"}) {
-    const fs::path text = fs::path(RESIDUAL_FIXTURES) / "moses" / ("tok." + language);
+    const fs::path text = fs::path(test::fixtures()) / "moses" / ("tok." + language);
     const auto undo = [](std::string_view line, std::string& out) { undo_bpe(line, "@@", out); };
     EXPECT_EQ(all_lines(undo, bpe_file("100." + language)), all_lines(undo, text));
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "support/paths.h"
 #include "text/lines.h"
 
 namespace residual::text {
@@ -13,7 +14,7 @@ namespace residual::text {
 // Lines of tests/fixtures/moses/NAME.
 inline std::vector<std::string> moses_lines(const std::string& name) {
   std::vector<std::string> lines;
-  for_each_line(fs::path(RESIDUAL_FIXTURES) / "moses" / name, Invalid::refuse,
+  for_each_line(fs::path(test::fixtures()) / "moses" / name, Invalid::refuse,
                 [&](std::string_view line, uint64_t) { lines.emplace_back(line); });
   return lines;
 }

@@ -1,4 +1,5 @@
 #include "text/segmenter.h"
+#include "support/paths.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-const fs::path kText = fs::path(RESIDUAL_FIXTURES) / "moses/in.en";
+const fs::path kText = fs::path(test::fixtures()) / "moses/in.en";
 
 std::string small_model(const std::string& type, int64_t size = 150) {
   const std::vector<fs::path> files{kText};
@@ -112,11 +113,11 @@ TEST(SentencePiece, WhatTheLibraryRefusesIsAnError) {
 TEST(Segmenter, DoesWhatTheSingleStepsDo) {
   const Segmenter segmenter({.language = "en"}, read_file(bpe_file("400.codes")));
   EXPECT_EQ(all_lines(segmenter.to_pieces(), kText), read_file(bpe_file("400.en")));
-  const fs::path words = fs::path(RESIDUAL_FIXTURES) / "moses/tok.en";
+  const fs::path words = fs::path(test::fixtures()) / "moses/tok.en";
   EXPECT_EQ(all_lines(segmenter.to_words(), kText), read_file(words));
   EXPECT_EQ(all_lines(segmenter.words_to_pieces(), words), read_file(bpe_file("400.en")));
   EXPECT_EQ(all_lines(segmenter.to_text(), bpe_file("400.en")),
-            read_file(fs::path(RESIDUAL_FIXTURES) / "moses/detok.en"));
+            read_file(fs::path(test::fixtures()) / "moses/detok.en"));
 }
 
 TEST(Segmenter, NormalisesTokenisesAndLowercasesInThisOrder) {
