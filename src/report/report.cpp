@@ -45,6 +45,16 @@ std::string csv_line(const std::vector<double>& values) {
   return fmt::format("{}\n", fmt::join(cells, ","));
 }
 
+std::string labelled_csv(const Figure& figure) {
+  std::vector<std::string> head = {""};
+  for (const auto& label : figure.column_labels) head.push_back(csv_cell(label));
+  std::string out = fmt::format("{}\n", fmt::join(head, ","));
+  for (size_t r = 0; r < figure.matrix.size(); ++r) {
+    out += csv_cell(figure.row_labels[r]) + "," + csv_line(figure.matrix[r]);
+  }
+  return out;
+}
+
 ordered_json json_of(const std::vector<std::vector<double>>& rows) {
   ordered_json out = ordered_json::array();
   for (const auto& row : rows) {
@@ -61,6 +71,10 @@ ordered_json json_of(const Figure& f) {
                       {"note", f.note}};
   if (!f.matrix.empty()) {
     out["matrix"] = json_of(f.matrix);
+    if (!f.row_labels.empty()) {
+      out["row_labels"] = f.row_labels;
+      out["column_labels"] = f.column_labels;
+    }
     return out;
   }
   out["series"] = ordered_json::array();
@@ -133,6 +147,7 @@ Table table_of(const Figure& figure) {
 std::string to_csv(const Figure& figure) {
   std::string out;
   if (!figure.matrix.empty()) {
+    if (!figure.row_labels.empty()) return labelled_csv(figure);
     for (const auto& row : figure.matrix) out += csv_line(row);
     return out;
   }

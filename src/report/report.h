@@ -20,7 +20,8 @@ struct Series {
 // Makes a series of y over 1, 2, 3 ..., as the paper counts blocks, layers and steps.
 Series counted(std::string name, std::vector<double> y, int colour = -1);
 
-// A line chart, or, with `matrix`, a heat map of values from 0 to 1.
+// A line chart, or, with `matrix`, a heat map: of values from 0 to 1, or, with labels, of positive
+// values that are printed in their cells and coloured by their logarithms (NaN: no value).
 struct Figure {
   std::string id;  // file name without extension
   std::string section;
@@ -29,6 +30,7 @@ struct Figure {
   std::string note;  // explanation and interpretation
   std::vector<Series> series;
   std::vector<std::vector<double>> matrix;
+  std::vector<std::string> row_labels, column_labels;
 };
 
 struct TextCell {

@@ -221,9 +221,54 @@ std::string heat_map(const Figure& figure) {
   return frame(figure, y.to + kBottom, out);
 }
 
+// Rows and columns with labels, and the values in the cells: the lower, the stronger the colour.
+std::string labelled_map(const Figure& figure) {
+  constexpr double kLabels = 170, kRow = 30;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const auto& row : figure.matrix) {
+    for (const double value : row) {
+      if (!std::isfinite(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  }
+  const double range = high > low ? std::log(high / low) : 1;
+  const double cell =
+      (kWidth - kLabels - kRight) / static_cast<double>(figure.column_labels.size());
+  const auto text = [](double x, double y, const char* anchor, const std::string& content) {
+    return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y,
+                       anchor, escaped(content));
+  };
+  std::string out;
+  for (size_t c = 0; c < figure.column_labels.size(); ++c) {
+    out += text(kLabels + cell * (static_cast<double>(c) + 0.5), kTop + 14, "middle",
+                figure.column_labels[c]);
+  }
+  for (size_t r = 0; r < figure.matrix.size(); ++r) {
+    const double y = kTop + 24 + kRow * static_cast<double>(r);
+    out += text(kLabels - 8, y + kRow / 2 + 5, "end", figure.row_labels[r]);
+    for (size_t c = 0; c < figure.matrix[r].size(); ++c) {
+      const double value = figure.matrix[r][c], x = kLabels + cell * static_cast<double>(c);
+      if (std::isfinite(value)) {
+        out += fmt::format(
+            "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+            "fill=\"var(--c0)\" fill-opacity=\"{:.3f}\"/>\n",
+            x, y, cell - 1, kRow - 1, 0.6 * std::log(high / value) / range);
+      }
+      out += text(x + cell / 2, y + kRow / 2 + 5, "middle",
+                  std::isfinite(value) ? fmt::format("{:.4g}", value) : "–");
+    }
+  }
+  const double bottom = kTop + 24 + kRow * static_cast<double>(figure.matrix.size());
+  out += text((kLabels + kWidth - kRight) / 2, bottom + 22, "middle",
+              figure.x_label + "; strong colour: low");
+  return frame(figure, bottom + 36, out);
+}
+
 }  // namespace
 
 std::string to_svg(const Figure& figure) {
+  if (!figure.row_labels.empty()) return labelled_map(figure);
   if (!figure.matrix.empty()) return heat_map(figure);
   const double bottom = kHeight - kBottom;
   const Axis x = make_axis(figure, /*horizontal=*/true, bottom);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "metrics/read.h"
 #include "metrics/significance.h"
+#include "run/run_directory.h"
 #include "study/paper.h"
 
 namespace residual::study {
@@ -49,7 +50,7 @@ const Finding* baseline_of(const Findings& all, const Cell& cell) {
 
 void add_p_values(Findings& all) {
   const auto scored = [](const Finding& f) {
-    return f.result && f.result->converged && !f.result->scores.empty();
+    return f.result && !f.is_known && f.result->converged && !f.result->scores.empty();
   };
   if (all.plan.baseline.empty() || std::ranges::none_of(all.cells, scored)) return;
   const auto tests = load_tests(all.plan, all.cells[0].work.cell.config.data.prepared);
@@ -69,6 +70,20 @@ void add_p_values(Findings& all) {
                           .p_value;
     finding.gain = finding.result->mean_bleu() - baseline->result->mean_bleu();
   }
+}
+
+// Fills the finding with the known run of its name, if there is one.
+void take_known(const Plan& plan, const KnownRuns& known, Finding& finding) {
+  const auto found = known.find(finding.work.cell.name);
+  if (found == known.end()) return;
+  const KnownRun& run = found->second;
+  const std::string identity = identity_of(plan, finding.work.cell);
+  require(run.identity == identity, "a known run was trained as \"{}\", the plan has \"{}\"",
+          run.identity, identity);
+  finding.result = run.result;
+  finding.record = run.record;
+  finding.commit = run.commit;
+  finding.is_known = true;
 }
 
 bool counts(const std::string& name, const std::string& test) {
@@ -109,12 +124,25 @@ double score_of(const Result& result, const std::string& test) {
 
 }  // namespace
 
-Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output) {
+std::string identity_of(const Plan& plan, const Cell& cell) {
+  const SchemePlan& scheme = plan.schemes[cell.scheme];
+  return fmt::format("{},{},{},{},{},{},{},{}", cell.name, scheme.name, scheme.variant,
+                     cell.config.model.encoder_layers, cell.config.model.decoder_layers,
+                     plan.schedules.empty() ? "" : plan.schedules[cell.schedule].name,
+                     cell.config.schedule.peak, plan.seeds[cell.seed]);
+}
+
+Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output,
+                const KnownRuns& known) {
   Findings all{.plan = plan, .output = output};
   for (const auto& item : work) {
-    all.cells.push_back({.work = item,
-                         .result = load_result(plan, item.cell, output),
-                         .record = read_record(run_directory(output, item.cell))});
+    const fs::path run = run_directory(output, item.cell);
+    Finding finding{.work = item,
+                    .result = load_result(plan, item.cell, output),
+                    .record = read_record(run),
+                    .commit = run::commit_of(run)};
+    if (!finding.result) take_known(plan, known, finding);
+    all.cells.push_back(std::move(finding));
   }
   add_p_values(all);
   return all;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,22 @@ struct Finding {
   Record record;                  // the run's metrics so far
   std::optional<double> p_value;  // of the BLEU difference from the baseline, if both converged
   double gain = 0;                // that difference
+  std::string commit;             // of the program that trained the run
+  bool is_known = false;          // trained elsewhere: there are no translations of the test sets
 };
+
+// A finished run of which only the line in a table is left (runs_csv.h).
+struct KnownRun {
+  std::string identity;
+  std::string commit;
+  Result result;
+  Record record;  // dev curve, updates, seconds
+};
+using KnownRuns = std::map<std::string, KnownRun>;  // by name
+
+// What a run was trained as: name, scheme, variant, layers, schedule, peak rate and seed, separated
+// by commas.
+std::string identity_of(const Plan& plan, const Cell& cell);
 
 struct Findings {
   Plan plan;
@@ -26,8 +42,10 @@ struct Findings {
 };
 
 // Reads the results in DIR. p values come from the paired bootstrap over the sentences of all test
-// sets, against the baseline's run with the same depth, schedule and seed.
-Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output);
+// sets, against the baseline's run with the same depth, schedule and seed. A run that DIR lacks is
+// taken from `known`; a known run that was trained as something else is an error.
+Findings gather(const Plan& plan, const std::vector<Work>& work, const fs::path& output,
+                const KnownRuns& known = {});
 
 // One place of the grid, summarised over its seeds.
 struct GridPlace {

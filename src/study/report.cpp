@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/version.h"
 #include "study/paper.h"
+#include "study/runs_csv.h"
 #include "study/tables.h"
 
 namespace residual::study {
@@ -76,6 +78,36 @@ Figure curve_figure(const Findings& all, const Group& group, bool dev) {
   return f;
 }
 
+// Dev perplexity of one scheme: a row for each schedule, a column for each depth; the geometric
+// mean over seeds. A run whose loss was not finite leaves its cell without a value.
+Figure perplexity_map(const Findings& all, size_t scheme) {
+  const Plan& plan = all.plan;
+  Figure f{.id = fmt::format("map-{}", plan.schemes[scheme].name),
+           .section = "Dev perplexity by schedule and depth",
+           .title = label_of(plan.schemes[scheme]),
+           .x_label = "dev perplexity of the scored model, mean over seeds"};
+  if (!plan.schemes[scheme].variant.empty()) f.id += "-" + plan.schemes[scheme].variant;
+  for (const auto& schedule : plan.schedules) f.row_labels.push_back(schedule.name);
+  for (const int64_t layers : plan.depths)
+    f.column_labels.push_back(fmt::format("E{0}D{0}", layers));
+  std::vector<std::vector<std::vector<double>>> nll(
+      plan.schedules.size(), std::vector<std::vector<double>>(plan.depths.size()));
+  for (const auto& finding : all.cells) {
+    const Cell& cell = finding.work.cell;
+    if (cell.scheme == scheme && finding.result) {
+      nll[cell.schedule][cell.depth].push_back(finding.result->dev_nll);
+    }
+  }
+  for (const auto& row : nll) {
+    auto& out = f.matrix.emplace_back();
+    for (const auto& seeds : row) {  // 0 / 0 without seeds: NaN
+      const double sum = std::accumulate(seeds.begin(), seeds.end(), 0.0);
+      out.push_back(std::exp2(sum / static_cast<double>(seeds.size())));
+    }
+  }
+  return f;
+}
+
 // The measurements of each run's last live probe, by block.
 Figure probe_figure(const Findings& all, const Group& group, const std::string& side,
                     bool gradients) {
@@ -106,6 +138,11 @@ void add_figures(const Findings& all, report::Report& report) {
         std::ranges::any_of(figure.series, [](const Series& s) { return !s.x.empty(); });
     if (drawn) report.figures.push_back(std::move(figure));
   };
+  if (all.plan.schedules.size() > 1) {
+    for (size_t s = 0; s < all.plan.schemes.size(); ++s) {
+      report.figures.push_back(perplexity_map(all, s));
+    }
+  }
   const auto groups = groups_of(all);
   for (const bool dev : {true, false}) {
     for (const auto& group : groups) add(curve_figure(all, group, dev));
@@ -160,6 +197,7 @@ report::Report make_report(const Findings& all) {
         plan.baseline, plan.evaluate.samples);
   }
   for (auto& table : report.tables) table.note = note;
+  report.tables.push_back(perplexity_table(all));
   report.tables.push_back(run_table(all));
   add_figures(all, report);
   report.tables.push_back(command_table(all));

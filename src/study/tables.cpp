@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "base/progress.h"
-#include "run/run_directory.h"
 #include "schemes/registry.h"
 
 namespace residual::study {
@@ -162,6 +163,38 @@ TextTable grid_table(const Findings& all) {
   return out;
 }
 
+TextTable perplexity_table(const Findings& all) {
+  const Plan& plan = all.plan;
+  TextTable out{.id = "perplexity",
+                .section = "Results",
+                .title = "Dev perplexity",
+                .columns = {"Method", "Schedule"},
+                .note = "Seeds are separated by commas."};
+  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(layers));
+  std::map<std::array<size_t, 3>, std::string> texts;  // by scheme, schedule and depth
+  for (const auto& finding : all.cells) {
+    if (!finding.result) continue;
+    const Cell& cell = finding.work.cell;
+    const Result& result = *finding.result;
+    std::string& text = texts[{cell.scheme, cell.schedule, cell.depth}];
+    if (!text.empty()) text += ", ";
+    if (!result.converged) text += "fails: ";
+    text += std::isfinite(result.dev_nll) ? fmt::format("{:.1f}", std::exp2(result.dev_nll))
+                                          : "not finite";
+  }
+  for (size_t s = 0; s < plan.schemes.size(); ++s) {
+    for (size_t q = 0; q < std::max<size_t>(1, plan.schedules.size()); ++q) {
+      auto& row = out.rows.emplace_back();
+      row = {{label_of(plan.schemes[s])}, {plan.schedules.empty() ? "" : plan.schedules[q].name}};
+      for (size_t d = 0; d < plan.depths.size(); ++d) {
+        const auto& text = texts[{s, q, d}];
+        row.push_back({text.empty() ? kNothing : text});
+      }
+    }
+  }
+  return out;
+}
+
 TextTable run_table(const Findings& all) {
   TextTable out{
       .id = "runs",
@@ -180,25 +213,6 @@ TextTable run_table(const Findings& all) {
                         {scored ? fmt::format("{:.2f}", finding.result->mean_bleu()) : kNothing},
                         {finding.p_value ? fmt::format("{:.3f}", *finding.p_value) : kNothing},
                         {format_duration(finding.record.seconds)}});
-  }
-  return out;
-}
-
-std::string runs_csv(const Findings& all) {
-  std::string out =
-      "run,scheme,variant,encoder_layers,decoder_layers,schedule,peak,seed,updates,converged,"
-      "dev_perplexity,bleu,seconds,commit\n";
-  for (const auto& [work, result, record, p_value, gain] : all.cells) {
-    if (!result) continue;
-    const Cell& cell = work.cell;
-    const model::Config& model = cell.config.model;
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{:.4f},{:.2f},{:.0f},{}\n", cell.name,
-                       all.plan.schemes[cell.scheme].name, all.plan.schemes[cell.scheme].variant,
-                       model.encoder_layers, model.decoder_layers,
-                       all.plan.schedules.empty() ? "" : all.plan.schedules[cell.schedule].name,
-                       cell.config.schedule.peak, all.plan.seeds[cell.seed], result->updates,
-                       result->converged, std::exp2(result->dev_nll), result->mean_bleu(),
-                       result->seconds, run::commit_of(run_directory(all.output, cell)));
   }
   return out;
 }

@@ -16,12 +16,12 @@ report::TextTable paper_table(const PaperTable& table, const Findings& findings)
 // BLEU of schemes and schedules by depth.
 report::TextTable grid_table(const Findings& findings);
 
+// Dev perplexity of every seed by scheme, schedule and depth; runs that did not converge are
+// marked.
+report::TextTable perplexity_table(const Findings& findings);
+
 // A table of all runs: state, perplexity, BLEU, significance, time.
 report::TextTable run_table(const Findings& findings);
-
-// Comma-separated values for programs: a line for each finished run, with what it was trained as
-// (scheme, layers, schedule, peak rate, seed, commit) and its results.
-std::string runs_csv(const Findings& findings);
 
 // A table of the commands that train each run.
 report::TextTable command_table(const Findings& findings);

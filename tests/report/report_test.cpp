@@ -37,6 +37,24 @@ TEST(Report, WritesMatricesRowByRow) {
   EXPECT_THAT(to_svg(figure), HasSubstr("fill-opacity=\"0.250\""));
 }
 
+TEST(Report, LabelledMatricesShowTheirValues) {
+  Figure figure{.id = "m",
+                .x_label = "perplexity",
+                .matrix = {{20, 80}, {kNone, 40}},
+                .row_labels = {"warm, up", "none"},
+                .column_labels = {"E6D6", "E12D12"}};
+  EXPECT_EQ(to_csv(figure), ",E6D6,E12D12\n\"warm, up\",20,80\nnone,,40\n");
+  const std::string svg = to_svg(figure);
+  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.600\""));  // the lowest
+  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.300\""));  // half-way by the logarithm
+  EXPECT_THAT(svg, HasSubstr(">80</text>"));
+  EXPECT_THAT(svg, HasSubstr(">–</text>"));
+  figure.matrix = {{kNone, kNone}, {kNone, kNone}};
+  EXPECT_THAT(to_svg(figure), Not(HasSubstr("nan")));
+  const auto json = nlohmann::json::parse(to_json({.title = "t", .figures = {figure}}));
+  EXPECT_EQ(json["figures"][0]["row_labels"][0], "warm, up");
+}
+
 TEST(Report, JsonHasNullWhereThereIsNoValue) {
   const auto json = nlohmann::json::parse(
       to_json({.title = "t", .facts = {{"seed", "1"}}, .figures = {example()}}));

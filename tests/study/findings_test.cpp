@@ -272,17 +272,6 @@ TEST(Report, HasTablesCurvesAndCommands) {
   EXPECT_THAT(read_file(directory / "report.html"), HasSubstr("uPlot"));
 }
 
-TEST(Report, HasALineForEveryFinishedRun) {
-  const TinyPlan tiny;
-  const Findings findings = example(tiny);
-  const auto finished = std::ranges::count_if(
-      findings.cells, [](const Finding& finding) { return finding.result.has_value(); });
-  const std::string csv = runs_csv(findings);
-  EXPECT_EQ(std::ranges::count(csv, '\n'), 1 + finished);
-  EXPECT_THAT(csv, HasSubstr("\npost-ln-e6d6-s1,post-ln,,6,6,"));
-  EXPECT_EQ(read_file(write_report(findings) / "runs.csv"), csv);
-}
-
 TEST(ShellLine, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(shell_line({"residual", "--set", "a=[1, 2]", "it's"}),
             "residual --set 'a=[1, 2]' 'it'\\''s'");

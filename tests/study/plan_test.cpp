@@ -203,6 +203,7 @@ TEST(Plan, ThePapersFollowThePublishedRecipes) {
   expect_as_published("iwslt14", "t-fixup-e12d12-warmup-s1", "iwslt14-t-fixup-12");
   expect_as_published("wmt14", "b2t-e18d18-s1", "wmt14-b2t-18");
   expect_as_published("wmt14", "resi-dual-e6d6-s1", "wmt14-resi-dual");
+  expect_as_published("wmt14-one-pipeline", "resi-dual-e18d18-s1", "wmt14-resi-dual-18");
   expect_as_published("opus100", "resi-dual-e18d18-s1379", "opus100-resi-dual-18");
 }
 

@@ -127,6 +127,33 @@ function heatMap(figure) {
   return { nodes: [canvas, reading], draw };
 }
 
+// Labelled rows and columns: a table whose cells are coloured by the logarithm of their values.
+function labelledMap(figure) {
+  const values = figure.matrix.flat().filter((value) => value !== null);
+  const low = Math.min(...values), high = Math.max(...values);
+  const range = high > low ? Math.log(high / low) : 1;
+  const shade = (value) => Math.round((60 * Math.log(high / value)) / range);
+  const head = (text, scope) => {
+    const made = element("th", { textContent: text });
+    made.scope = scope;
+    return made;
+  };
+  const cell = (value) => {
+    const made = element("td", { textContent: value === null ? "–" : Number(value.toPrecision(4)) });
+    if (value !== null) made.style.background = `color-mix(in srgb, var(--c0) ${shade(value)}%, transparent)`;
+    return made;
+  };
+  const table = element("table", { className: "values" },
+    element("thead", {}, element("tr", {}, head("", "col"),
+      ...figure.column_labels.map((text) => head(text, "col")))),
+    element("tbody", {}, ...figure.matrix.map((row, r) =>
+      element("tr", {}, head(figure.row_labels[r], "row"), ...row.map(cell)))));
+  const scroll = element("div", { className: "scroll", tabIndex: 0 }, table);
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", figure.title);
+  return { nodes: [scroll], draw: () => {} };
+}
+
 // ---- tables
 
 function tableOf(figure) {
@@ -163,10 +190,11 @@ function valueTable(figure) {
 
 function show(figure, section) {
   const caption = element("figcaption", {}, element("h3", { textContent: figure.title }));
-  const chart = figure.matrix ? heatMap(figure) : lineChart(figure, caption);
+  const chart = figure.row_labels ? labelledMap(figure)
+    : figure.matrix ? heatMap(figure) : lineChart(figure, caption);
   const shown = element("figure", { id: figure.id }, caption, ...chart.nodes);
   if (figure.note) shown.append(element("p", { className: "note", textContent: figure.note }));
-  shown.append(valueTable(figure));
+  if (!figure.row_labels) shown.append(valueTable(figure));
   section.append(shown);
   return chart.draw;
 }
