@@ -135,6 +135,7 @@ bool is_whole(const fs::path& archive) {
 }  // namespace
 
 std::string RemoteFile::name() const {
+  if (!stored_as.empty()) return stored_as;
   const std::string last = address.substr(address.rfind('/') + 1);
   std::string out;
   for (size_t i = 0; i < last.size(); ++i) {

@@ -14,7 +14,8 @@ struct RemoteFile {
   std::string address;
   uint64_t bytes = 0;
   std::string digest;        // "sha256:..." or "md5:...", in hexadecimal
-  std::string name() const;  // the last part of the address, %xx decoded
+  std::string stored_as;     // its name among the downloads; empty: that of the address
+  std::string name() const;  // stored_as, or the last part of the address, %xx decoded
 };
 
 struct DownloadOptions {

@@ -15,6 +15,10 @@ const std::string kBase = "https://object.pouta.csc.fi/OPUS-100/v1.0/opus-100-co
 // Text compresses to a third or so.
 constexpr uint64_t kUnpacked = 4;
 const fs::path kSupervised = "opus-100-corpus/v1.0/supervised";
+// Test sets of pairs without English, such as ar-de. The name of their folder here has no hyphen,
+// which would make it a language pair to `residual prepare`.
+const fs::path kZeroShot = "opus-100-corpus/v1.0/zero-shot";
+constexpr const char* kZeroShotFolder = "zeroshot";
 
 // The corpus names a pair by its languages in alphabetical order.
 std::string stored_name(const data::LanguagePair& pair) {
@@ -41,6 +45,19 @@ void move_pair(const fs::path& unpacked, const data::LanguagePair& pair, const f
   }
 }
 
+void move_zero_shot(const fs::path& unpacked, const fs::path& to) {
+  if (!fs::exists(unpacked / kZeroShot)) return;
+  for (const auto& entry : fs::directory_iterator(unpacked / kZeroShot)) {
+    const std::string stored = entry.path().filename();
+    const data::LanguagePair pair = data::parse_pair(stored);
+    fs::create_directories(to / stored);
+    for (const std::string& language : {pair.source, pair.target}) {
+      fs::rename(entry.path() / fmt::format("opus.{}-test.{}", stored, language),
+                 to / stored / ("test." + language));
+    }
+  }
+}
+
 void fetch_all_pairs(const FetchOptions& options, FetchedSet& set) {
   const RemoteFile file{.address = kBase + "v1.0.tar.gz"};
   const fs::path archive =
@@ -48,7 +65,7 @@ void fetch_all_pairs(const FetchOptions& options, FetchedSet& set) {
   set.came_from(file.address, archive);
   require_disk_space(set.path(), kUnpacked * fs::file_size(archive));
   const fs::path scratch = set.scratch();
-  extract(archive, scratch, {"*" + kSupervised.string() + "/*"});
+  extract(archive, scratch, {"*" + kSupervised.parent_path().string() + "/*"});
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(scratch / kSupervised)) {
     names.insert(entry.path().filename());
@@ -58,6 +75,7 @@ void fetch_all_pairs(const FetchOptions& options, FetchedSet& set) {
     if (pair.target == "en") std::swap(pair.source, pair.target);
     move_pair(scratch, pair, set.path() / pair.name());
   }
+  move_zero_shot(scratch, set.path() / kZeroShotFolder);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ std::span<const Source> sources() {
        .pairs = {"de-en"},
        .fetch = fetch_iwslt14},
       {.name = "wmt14",
-       .summary = "Europarl v7, Common Crawl, News Commentary v12; newstest2014",
+       .summary = "Europarl v7, Common Crawl, News Commentary v12; newstest2010 to 2016",
        .languages = "en-de",
        .size = "1.7 GB",
        .licence = "free for research; each corpus has its own terms at statmt.org",

@@ -191,11 +191,30 @@ TEST_F(Fetch, Wmt14JoinsCorporaInTheScriptsOrder) {
   pack("crawl", "wmt13/training-parallel-commoncrawl.tgz");
   pack("news", "wmt17/translation-task/training-parallel-nc-v12.tgz");
   pack("test", "wmt14/test-full.tgz");
+  for (const std::string year : {"10", "11", "12", "13"}) {
+    for (const std::string language : {"de", "en"}) {  // wmt11's archive has no folder
+      put("news" + year + (year == "11" ? "/" : "/test/") + "newstest20" + year + "-src." +
+              language + ".sgm",
+          "<seg id=\"1\">20" + year + " " + language + "</seg>\n");
+    }
+    pack("news" + year, "wmt" + year + "/test.tgz");
+  }
+  for (const std::string year : {"15", "16"}) {
+    put("news" + year + "/test/newstest20" + year + "-ende-src.en.sgm", "<seg id=\"1\">en</seg>\n");
+    put("news" + year + "/test/newstest20" + year + "-ende-ref.de.sgm", "<seg id=\"1\">de</seg>\n");
+    put("news" + year + "/test/newstest20" + year + "-deen-ref.en.sgm", "<seg id=\"1\">no</seg>\n");
+  }
+  pack("news15", "wmt15/test.tgz");
+  pack("news16", "wmt16/translation-task/test.tgz");
   fetch(options("wmt14"));
   EXPECT_EQ(out("train.en"), "europarl en\ncrawl\r\n\xff\nnews\n");
   EXPECT_EQ(out("train.de"), "europarl de\ncrawl\r\n\xff\nnews\n");
   EXPECT_EQ(out("test.en"), "source en\u2019s\n");
   EXPECT_EQ(out("test.de"), "reference de\u2019s\n");
+  EXPECT_EQ(out("newstest2010.en"), "2010 en\n");
+  EXPECT_EQ(out("newstest2011.de"), "2011 de\n");
+  EXPECT_EQ(out("newstest2016.en"), "en\n");
+  EXPECT_EQ(out("newstest2016.de"), "de\n");
 }
 
 TEST_F(Fetch, Opus100GivesEachPairADirectory) {
@@ -219,12 +238,16 @@ TEST_F(Fetch, Opus100GivesEachPairADirectory) {
 
   fs::rename(here_ / "b/opus-100-corpus/v1.0/supervised/en-yo",
              here_ / "a/opus-100-corpus/v1.0/supervised/en-yo");
+  for (const std::string language : {"ar", "de"}) {
+    put("a/opus-100-corpus/v1.0/zero-shot/ar-de/opus.ar-de-test." + language, language + "\n");
+  }
   pack("a", "OPUS-100/v1.0/opus-100-corpus-v1.0.tar.gz");
   both.pairs = {"all"};
   both.output = here_ / "all";
   written.clear();
   for (const auto& file : fetch(both)) written.push_back(file.path);
-  EXPECT_EQ(written.size(), 8u);
+  EXPECT_EQ(written.size(), 10u);
+  EXPECT_EQ(read_file(here_ / "all/zeroshot/ar-de/test.ar"), "ar\n");
   EXPECT_EQ(read_file(here_ / "all/en-yo/train.yo"), "train yo\n");
 }
 
