@@ -17,6 +17,8 @@ using test::random_requests;
 using test::same;
 using test::search_with;
 using testing::Each;
+using testing::FloatNear;
+using testing::Pointwise;
 using testing::SizeIs;
 
 TEST(Prefix, BeginsEveryHypothesis) {
@@ -46,7 +48,8 @@ TEST(Prefix, OfTheTranslationItselfLeadsToTheSame) {
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_TRUE(same(free[i], forced[i]));
 }
 
-// Also where only summaries of the logits are made, which are asked for the prefix's token.
+// Summaries of the logits are asked for the prefix's token, as score() asks for its own; the sums
+// of whole rows may differ in the last bits.
 TEST(Prefix, HasTheLogProbabilitiesThatTheModelGivesIt) {
   auto requests = random_requests(6);
   for (size_t i = 0; i < requests.size(); ++i) {
@@ -58,7 +61,8 @@ TEST(Prefix, HasTheLogProbabilitiesThatTheModelGivesIt) {
       const auto results = search_with({.beam = 3, .no_repeat_ngram = ngram}, requests, model);
       for (size_t i = 0; i < requests.size(); ++i) {
         const Pair pair = {requests[i].source, results[i][0].tokens};
-        EXPECT_EQ(results[i][0].log_probabilities, score({&engine, 1}, {&pair, 1})[0]);
+        EXPECT_THAT(results[i][0].log_probabilities, Pointwise(FloatNear(ngram == 0 ? 0 : 1e-4F),
+                                                               score({&engine, 1}, {&pair, 1})[0]));
       }
     }
   }

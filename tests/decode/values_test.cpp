@@ -76,7 +76,8 @@ TEST_F(FileValuesTest, OutliveTheDirectoryThatTheyWereMadeOf) {
 
 TEST_F(FileValuesTest, CanBeReadAgainAfterTheirPagesWereDropped) {
   const std::string name = model::output_embedding(made_.config);
-  const auto values = std::get<Float32>(file_values(open("float32"))(name));
+  const auto directory = open("float32");
+  const auto values = std::get<Float32>(file_values(directory)(name));
   drop(values.file, std::as_bytes(values.numbers));
   EXPECT_THAT(values.numbers, ElementsAreArray(made_.values.at(name)));
   drop(nullptr, std::as_bytes(values.numbers));  // not a file's: nothing happens
@@ -106,7 +107,7 @@ TEST_F(FileValuesTest, OfInt8NeedOneScalePerRow) {
   model::write_directory(directory_ / "short", model->description(), tensors.list,
                          directory_ / "float32");
   EXPECT_THAT([&] { file_values(open("short"))(name); },
-              ThrowsMessage<Error>(HasSubstr("expected one scale per row")));
+              ThrowsMessage<Error>(HasSubstr("one for each row")));
 }
 
 TEST_F(FileValuesTest, AreReadRowByRowOnlyWhereTheyAreManyAndInAFile) {
