@@ -81,7 +81,7 @@ void Verify(benchmark::State& state) {
 BENCHMARK(Verify)->Unit(benchmark::kMillisecond);
 
 BatchOptions options(const benchmark::State& state) {
-  return {.composition = state.range(0) == 0 ? "residual" : "fairseq"};
+  return {.composition = state.range(0) == 0 ? Composition::residual : Composition::fairseq};
 }
 
 void LayOutEpoch(benchmark::State& state) {

@@ -1,6 +1,8 @@
 #include "api/settings.h"
 
+#include <iterator>
 #include <sstream>
+#include <vector>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -26,11 +28,10 @@ void fields(ConfigVisitor& visit, Settings& s) {
 
 decode::TranslatorOptions parse_settings(std::string_view words) {
   std::istringstream stream{std::string(words)};
+  const std::vector<std::string> all{std::istream_iterator<std::string>(stream), {}};
   Settings settings;
-  for (std::string word; stream >> word;) {
-    apply_setting(
-        word, [&](ConfigVisitor& visit) { fields(visit, settings); }, "settings: ");
-  }
+  apply_settings(
+      all, [&](ConfigVisitor& visit) { fields(visit, settings); }, "settings: ");
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
   require(o.search.attention_layer == 0 || o.search.needs_attention(),

@@ -44,6 +44,24 @@ constexpr const char* name_of(Enumeration value) {
   return names(value)[static_cast<size_t>(value)];
 }
 
+// The place of a name among others. Fails, beginning with `what` and with a suggestion, if it is
+// not among them.
+size_t index_of_name(const std::string& what, const std::string& name,
+                     std::span<const std::string> names);
+
+// All names of an enumeration, in the order of its enumerators.
+template <class Enumeration>
+std::vector<std::string> all_names() {
+  const auto literals = names(Enumeration{});
+  return {literals.begin(), literals.end()};
+}
+
+// The enumerator of this name. Fails, beginning with `what`, if there is none.
+template <class Enumeration>
+Enumeration named(const std::string& what, const std::string& name) {
+  return static_cast<Enumeration>(index_of_name(what, name, all_names<Enumeration>()));
+}
+
 class ConfigVisitor {
  public:
   virtual ~ConfigVisitor() = default;
@@ -64,8 +82,7 @@ class ConfigVisitor {
   // their names in this order.
   template <class Enumeration>
   void choice(const char* key, Enumeration& value, const char* meaning) {
-    const auto literals = names(value);
-    const std::vector<std::string> all(literals.begin(), literals.end());
+    const auto all = all_names<Enumeration>();
     choose(key,
            {.index = static_cast<size_t>(value),
             .set = [&value](size_t index) { value = static_cast<Enumeration>(index); }},
@@ -73,8 +90,10 @@ class ConfigVisitor {
   }
 
   // Keys that this table may have without meaning anything, such as keys that older versions wrote:
-  // a reader accepts each of `others` where it has the value that it has there.
-  virtual void pass_over_defaults(const std::function<void(ConfigVisitor&)>& /*others*/) {}
+  // a reader accepts each of `others` where it has the value that it has there, and otherwise says
+  // that it belongs to `owner`.
+  virtual void pass_over_defaults(const std::string& /*owner*/,
+                                  const std::function<void(ConfigVisitor&)>& /*others*/) {}
 
   // A nested table: [key].
   template <class Struct>
@@ -118,8 +137,8 @@ using ConfigFields = std::function<void(ConfigVisitor&)>;
 // The templates below bind a struct and call these functions. `name` precedes each error message.
 void read_toml(std::string_view text, const std::string& name, const ConfigFields& all_fields);
 void read_layered_toml(const fs::path& file, const ConfigFields& all_fields);
-void apply_setting(const std::string& setting, const ConfigFields& all_fields,
-                   const std::string& name_prefix = "--set ");
+void apply_settings(std::span<const std::string> settings, const ConfigFields& all_fields,
+                    const std::string& name_prefix = "--set ");
 std::string write_toml(const ConfigFields& all_fields, bool explain);
 // What errors call a key: itself, or the command's flag for it.
 using NameOfKey = std::function<std::string(const std::string& key)>;
@@ -140,13 +159,12 @@ void read_layered_config(const fs::path& file, Struct& out) {
   read_layered_toml(file, [&](ConfigVisitor& visit) { fields(visit, out); });
 }
 
-// Applies settings such as "clean.min_words=3". A value that is not valid TOML is taken as a
-// string. Existing list elements are addressed by index: "corpora.0.file=...".
+// Applies settings such as "clean.min_words=3". Their order matters only where two set the same
+// key: the last one counts. A value that is not valid TOML is taken as a string. Existing list
+// elements are addressed by index: "corpora.0.file=...".
 template <class Struct>
 void apply_settings(std::span<const std::string> settings, Struct& out) {
-  for (const auto& setting : settings) {
-    apply_setting(setting, [&](ConfigVisitor& visit) { fields(visit, out); });
-  }
+  apply_settings(settings, ConfigFields([&](ConfigVisitor& visit) { fields(visit, out); }));
 }
 
 // Fails unless every number is in its range: for structs that a program filled.

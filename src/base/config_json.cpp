@@ -1,7 +1,11 @@
 #include "base/config_json.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
+
+#include "base/config/reader.h"
+#include "base/error.h"
 
 namespace residual {
 namespace {
@@ -127,7 +131,50 @@ class SchemaWriter : public ConfigVisitor {
   ordered_json properties_ = ordered_json::object();
 };
 
+// JSON as TOML has it. `key` is the value's own, or that of the list it is in.
+toml::table table_of(const nlohmann::json& object, int depth);
+toml::array array_of(const std::string& key, const nlohmann::json& list, int depth);
+
+// Calls use() with the value.
+template <class Use>
+void as_toml(const std::string& key, const nlohmann::json& value, int depth, const Use& use) {
+  constexpr int kDeepest = 8;  // guards the stack against hostile nesting
+  require(depth < kDeepest, "{}: nested too deeply", key);
+  require(!value.is_null(), "{}: must not be null; leave it out", key);
+  if (value.is_object()) return use(table_of(value, depth + 1));
+  if (value.is_array()) return use(array_of(key, value, depth + 1));
+  if (value.is_string()) return use(value.get<std::string>());
+  if (value.is_boolean()) return use(value.get<bool>());
+  if (value.is_number_float()) return use(value.get<double>());
+  require(!value.is_number_unsigned() ||
+              value.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()),
+          "{}: {} is too large", key, value.get<uint64_t>());
+  use(value.get<int64_t>());
+}
+
+toml::array array_of(const std::string& key, const nlohmann::json& list, int depth) {
+  toml::array array;
+  for (const auto& item : list) {
+    as_toml(key, item, depth, [&](auto made) { array.push_back(std::move(made)); });
+  }
+  return array;
+}
+
+toml::table table_of(const nlohmann::json& object, int depth) {
+  toml::table table;
+  for (const auto& item : object.items()) {
+    as_toml(item.key(), item.value(), depth,
+            [&](auto made) { table.insert(item.key(), std::move(made)); });
+  }
+  return table;
+}
+
 }  // namespace
+
+void read_json(const nlohmann::json& object, const ConfigFields& all_fields) {
+  require(object.is_object(), "expected a JSON object, got {}", object.type_name());
+  read_table(table_of(object, 0), "", all_fields);
+}
 
 ordered_json write_json(const ConfigFields& all_fields) {
   JsonWriter writer;

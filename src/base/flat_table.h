@@ -50,6 +50,17 @@ class FlatTable {
     return *slot;
   }
 
+  // The slot of this hash for which same(slot) holds, or the free slot where it belongs; mark(slot)
+  // makes either an entry of this hash. Unlike find_or_insert(), it does not branch on whether the
+  // entry is new. REQUIRES: reserve() has made room for it.
+  template <class Same, class Mark>
+  Slot& find_or_mark(uint64_t hash, const Same& same, const Mark& mark) {
+    Slot& slot = slots_[index_of(hash, same)];
+    size_ += Layout::is_free(slot) ? 1 : 0;
+    mark(slot);
+    return slot;
+  }
+
   // Calls visit(slot) for every entry, in the order of the slots. It must not change the hash.
   template <class Visit>
   void for_each(const Visit& visit) {
@@ -62,9 +73,10 @@ class FlatTable {
 
   // Makes room for so many entries, all in all.
   void reserve(size_t entries) {
+    if (4 * entries <= kFullQuarters * slots_.size()) return;
     size_t slots = slots_.size();
     while (4 * entries > kFullQuarters * slots) slots *= 2;
-    if (slots != slots_.size()) resize(slots);
+    resize(slots);
   }
 
   // Keeps the memory.
@@ -77,9 +89,10 @@ class FlatTable {
   template <class Same>
   size_t index_of(uint64_t hash, const Same& same) const {
     const size_t mask = slots_.size() - 1;
-    size_t at = hash & mask;
-    while (!same(slots_[at]) && !Layout::is_free(slots_[at])) at = (at + 1) & mask;
-    return at;
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
+      const Slot& slot = slots_[at];
+      if (same(slot) || Layout::is_free(slot)) return at;
+    }
   }
 
   void resize(size_t slots) {

@@ -70,6 +70,7 @@ void add_search_options(CLI::App& command, decode::TranslatorOptions& o) {
   longest->check(in_range({.min = 1}, true))->type_name("N")->group("Search");
   flags["max_length_factor"]->excludes(longest);
   flags["max_length_offset"]->excludes(longest);
+  flags["sampling.seed"]->check(not_negative());
   flags["diverse_strength"]->needs(flags["diverse_groups"]);
   flags["alternatives"]->excludes(flags["diverse_groups"]);
   for (const char* key : {"shortlist_frequent", "shortlist_best"}) {
@@ -103,7 +104,7 @@ std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
       std::make_shared<model::Directory>(model::Directory::open(mean.text_from))};
   return std::make_unique<decode::Translator>(
       std::vector{decode::copy_weights(config, values, o.translator.precision)},
-      decode::TextTools::of(directories, o.translator), o.translator);
+      decode::TextTools::of(directories, o.translator.text()), o.translator);
 }
 
 }  // namespace residual::cli

@@ -102,8 +102,8 @@ Result translate(const Options& o, const Lines& lines) {
 
 std::vector<metrics::ScoreReport> score(const Options& o, const Lines& translations,
                                         const metrics::References& references) {
-  const metrics::Bleu bleu(
-      {.tokenizer = metrics::tokenizer_named(o.tokenizer), .lowercase = o.lowercase});
+  const metrics::Bleu bleu({.tokenizer = named<metrics::BleuTokenizer>("tokenize", o.tokenizer),
+                            .lowercase = o.lowercase});
   const metrics::Chrf chrf({.lowercase = o.lowercase});
   const metrics::Ter ter;
   std::vector<metrics::ScoreReport> reports;
@@ -228,7 +228,7 @@ void add_test_set_options(CLI::App& command, Options& o) {
 void add_score_options(CLI::App& command, Options& o) {
   const std::string group = "Scores and output";
   command.add_option("--tokenize", o.tokenizer, "tokeniser for BLEU: none, 13a, intl, char or zh")
-      ->check(CLI::IsMember(metrics::tokenizer_names()))
+      ->check(CLI::IsMember(all_names<metrics::BleuTokenizer>()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);

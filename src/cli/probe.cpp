@@ -38,7 +38,7 @@ void add_seed(CLI::App& command, int64_t& seed, const std::string& group) {
       ->group(group);
 }
 
-void add_model_options(CLI::App& command, probe::ModelOptions& o) {
+void add_model_options(CLI::App& command, probe::SubjectOptions& o) {
   const std::string group = "Model";
   command
       .add_option("subjects", o.subjects,
@@ -76,7 +76,7 @@ void add_model_options(CLI::App& command, probe::ModelOptions& o) {
       ->group(group);
 }
 
-void add_text_options(CLI::App& command, probe::ModelOptions& o) {
+void add_text_options(CLI::App& command, probe::SubjectOptions& o) {
   const std::string group = "Text";
   CLI::Option* const text =
       command.add_option("--text", o.text, "raw sentences, which the model segments")

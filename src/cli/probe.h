@@ -13,7 +13,7 @@ struct ProbeCommand {
   enum class What { models, theory, adam };
 
   What what = What::models;
-  probe::ModelOptions models;
+  probe::SubjectOptions models;
   probe::TheoryOptions theory;
   probe::AdamOptions adam;
   fs::path output;

@@ -2,7 +2,7 @@
 // the commands and the recipes themselves. A table stands between two comments,
 //
 //   <!-- options: translate Search, Sampling -->    groups of a command's --help, in this order
-//   <!-- keys: train -->                            every key of a recipe
+//   <!-- keys: train -->                            every key of a recipe of train, or of prepare
 //   <!-- end -->
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "data/recipe.h"
 #include "run/config.h"
 
 namespace residual::cli {
@@ -60,9 +61,9 @@ std::string option_table(const CLI::App& root, const std::string& command,
   return out;
 }
 
-// The listing that `residual train --explain` prints, as a table.
-std::string key_table() {
-  std::istringstream lines(explain_config<run::TrainConfig>());
+// What --explain prints, as a table.
+std::string key_table(const std::string& explained) {
+  std::istringstream lines(explained);
   std::string out = "| key | default | meaning |\n|---|---|---|\n", section, meaning;
   for (std::string line; std::getline(lines, line);) {
     const size_t equals = line.find(" = ");
@@ -81,8 +82,9 @@ std::string key_table() {
 
 std::string table_for(const CLI::App& root, const std::string& kind, const std::string& what) {
   if (kind == "keys") {
-    require(what == "train", "keys: expected train, got {}", what);
-    return key_table();
+    require(what == "train" || what == "prepare", "keys: expected train or prepare, got {}", what);
+    return key_table(what == "train" ? explain_config<run::TrainConfig>()
+                                     : explain_config<data::Recipe>());
   }
   const size_t space = what.find(' ');
   std::vector<std::string> groups;

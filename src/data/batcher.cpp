@@ -30,8 +30,6 @@ uint64_t stream(size_t input, int64_t pass) {
 }
 
 void check(const BatchOptions& o) {
-  require(o.composition == "residual" || o.composition == "fairseq",
-          "unknown batch composition \"{}\"; expected residual or fairseq", o.composition);
   require(o.max_tokens >= 1 && o.max_tokens <= kMostTokens,
           "max_tokens is {}; it must be from 1 to {}", o.max_tokens, kMostTokens);
   require(o.max_sentences >= 0, "max_sentences is {}; it must not be negative", o.max_sentences);
@@ -57,11 +55,11 @@ void check(const BatchOptions& o) {
 }  // namespace
 
 Batcher::Batcher(std::vector<BatchInput> inputs, BatchOptions options)
-    : inputs_(std::move(inputs)), options_(std::move(options)) {
+    : inputs_(std::move(inputs)), options_(options) {
   check(options_);
   require(!inputs_.empty(), "no corpus to make batches from");
   require(inputs_.size() < 65536, "{} corpora; at most 65535 can be mixed", inputs_.size());
-  require(inputs_.size() == 1 || options_.composition != "fairseq",
+  require(inputs_.size() == 1 || options_.composition != Composition::fairseq,
           "fairseq's batch composition takes one corpus, not {}; use composition residual",
           inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) kept_.push_back(count_kept(i));
@@ -111,7 +109,7 @@ void Batcher::plan(int64_t epoch) {
   if (epoch == planned_epoch_) return;
   planned_epoch_ = 0;
   batches_.clear();
-  if (options_.composition == "fairseq") {
+  if (options_.composition == Composition::fairseq) {
     plan_as_fairseq(epoch);
   } else {
     plan_mixture(epoch);
@@ -139,8 +137,8 @@ void Batcher::plan_mixture(int64_t epoch) {
 // The batches of one pass through a corpus that begin within pairs [from, to) of it, if its
 // batches were all of the same size.
 void Batcher::plan_pass(size_t input, int64_t pass, int64_t from, int64_t to) {
-  Composition made = compose_by_length(*inputs_[input].corpus, limits(input),
-                                       options_.seed ^ kCompositionKey, stream(input, pass));
+  Grouping made = compose_by_length(*inputs_[input].corpus, limits(input),
+                                    options_.seed ^ kCompositionKey, stream(input, pass));
   const uint64_t count = made.ends.size();
   std::vector<uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0u);

@@ -30,9 +30,7 @@ struct BatchOptions {
   int64_t max_sentences = 0;                     // 0: no limit
   int64_t max_source = 1024, max_target = 1024;  // longer pairs are skipped
   uint64_t seed = 1;
-  // "residual": pairs of similar length, regrouped every epoch. "fairseq": exactly fairseq 0.12.2's
-  // batches; they stay the same for the run, only their order changes.
-  std::string composition = "residual";
+  Composition composition = Composition::residual;
   int64_t sentence_multiple = 8;  // fairseq's required_batch_size_multiple
   Temperature temperature;        // temperature of a mixture of corpora
 };
@@ -102,7 +100,7 @@ class Batcher {
   int64_t planned_epoch_ = 0;
   std::vector<uint32_t> pairs_;   // pairs of the planned epoch, batch by batch
   std::vector<Planned> batches_;  // in the order of the epoch
-  Composition fairseq_;           // used only with that composition
+  Grouping fairseq_;              // used only with that composition
 };
 
 }  // namespace residual::data

@@ -46,27 +46,6 @@ Words squeeze(std::string& text, bool remove_bars) {
 
 }  // namespace
 
-void fields(ConfigVisitor& visit, CleanOptions& o) {
-  visit.choice("stage", o.stage,
-               "the text in which words are counted: raw, tokenised, or in sub-words; with none, "
-               "no pair is dropped for its length");
-  visit("min_words", o.min_words, "pairs with fewer words on a side are dropped", {.min = 0});
-  visit("max_words", o.max_words, "pairs with more words on a side are dropped", {.min = 1});
-  visit("max_ratio", o.max_ratio,
-        "pairs with one side longer than this times the other are dropped", {.min = 1});
-  visit("max_word_characters", o.max_word_characters, "pairs with a longer word are dropped",
-        {.min = 1});
-  visit("remove_bars", o.remove_bars,
-        "remove every '|', unless the first pair has one, as Moses' clean-corpus-n does");
-  visit("drop_identical", o.drop_identical, "drop pairs whose sides are equal");
-  visit.choice("duplicates", o.duplicates,
-               "drop a pair seen before, or one whose source or target was seen before");
-  visit.choice(
-      "overlap", o.overlap,
-      "drop training pairs that are in the dev or test files of the same language pair, or "
-      "that share a sentence with them");
-}
-
 std::string_view reason(Verdict verdict) {
   constexpr std::array<std::string_view, kVerdicts> kReasons{
       "kept",      "empty",     "too short", "too long",      "ratio",

@@ -46,7 +46,7 @@ class Cells {
 };
 
 // The kept pairs, cell by cell in ascending order; `ends` are those of the cells.
-Composition sort_by_cell(const Corpus& corpus, const BatchLimits& limits, const Cells& cell_of) {
+Grouping sort_by_cell(const Corpus& corpus, const BatchLimits& limits, const Cells& cell_of) {
   std::vector<uint64_t> ends(kCells + 1);
   const auto each_kept = [&](auto&& use) {
     for (int64_t pair = 0; pair < corpus.size(); ++pair) {
@@ -138,10 +138,10 @@ std::vector<uint64_t> cut_by_padded_tokens(const Corpus& corpus, const BatchLimi
 
 }  // namespace
 
-Composition compose_by_length(const Corpus& corpus, const BatchLimits& limits, uint64_t seed,
-                              uint64_t stream) {
+Grouping compose_by_length(const Corpus& corpus, const BatchLimits& limits, uint64_t seed,
+                           uint64_t stream) {
   const Cells cell_of(Random(seed, stream | (kCells - 1)));  // a cell that no length reaches
-  Composition made = sort_by_cell(corpus, limits, cell_of);
+  Grouping made = sort_by_cell(corpus, limits, cell_of);
   const std::span<uint32_t> pairs(made.pairs);
   parallel_for(kCells, kSide, [&](int64_t first, int64_t last) {
     for (auto cell = static_cast<size_t>(first); cell < static_cast<size_t>(last); ++cell) {
@@ -153,8 +153,8 @@ Composition compose_by_length(const Corpus& corpus, const BatchLimits& limits, u
   return made;
 }
 
-Composition compose_as_fairseq(const Corpus& corpus, const BatchLimits& limits, uint32_t seed,
-                               int64_t multiple) {
+Grouping compose_as_fairseq(const Corpus& corpus, const BatchLimits& limits, uint32_t seed,
+                            int64_t multiple) {
   std::vector<uint32_t> pairs(static_cast<size_t>(corpus.size()));
   std::iota(pairs.begin(), pairs.end(), 0u);
   numpy_shuffle(pairs, seed);  // pairs that are left out take part in it

@@ -35,11 +35,12 @@ struct CooccurrenceLayout {
 };
 using CooccurrenceTable = FlatTable<CooccurrenceLayout>;
 
+// REQUIRES: the table has room for one more.
 Cooccurrence& cooccurrence(CooccurrenceTable& table, int32_t x, int32_t y) {
   const uint64_t key = static_cast<uint64_t>(x) << 32 | static_cast<uint32_t>(y);
-  return table.find_or_insert(
+  return table.find_or_mark(
       CooccurrenceLayout::hash_of(key), [=](const Cooccurrence& pair) { return pair.key == key; },
-      [=] { return Cooccurrence{.key = key}; });
+      [=](Cooccurrence& pair) { pair.key = key; });
 }
 
 // Calls visit(source, target) for the pairs that are looked at, without their </s>.

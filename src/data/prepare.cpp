@@ -104,7 +104,7 @@ class Preparation {
   void add_part(const char* split, const LanguagePair& pair, const std::vector<std::string>& names,
                 bool is_training_text) {
     if (names.empty()) return;
-    Part part{.pair = pair, .split = split, .is_training_text = is_training_text};
+    CorpusPart part{.pair = pair, .split = split, .is_training_text = is_training_text};
     for (const auto& name : names) {
       const std::string path = path_of(name, pair);
       // Some pairs of a large collection come without dev and test.
@@ -160,7 +160,7 @@ class Preparation {
     for (auto& part : parts_) {
       if (!part.is_training_text) held_out_words(workshop, part);
       if (part.split != "train") continue;
-      const auto dev = std::find_if(parts_.begin(), parts_.end(), [&](const Part& other) {
+      const auto dev = std::find_if(parts_.begin(), parts_.end(), [&](const CorpusPart& other) {
         return other.is_training_text && other.split == "dev" &&
                other.pair.name() == part.pair.name();
       });
@@ -190,7 +190,7 @@ class Preparation {
     }
   }
 
-  static void require_pairs(const Part& part) {
+  static void require_pairs(const CorpusPart& part) {
     require(part.pairs > 0, "{}: cleaning left no pairs to train on; see [clean] in the recipe",
             part.raw[0].source.string());
   }
@@ -287,7 +287,7 @@ class Preparation {
   }
 
   // Ids, and what is kept as text.
-  void finish(const Part& part) {
+  void finish(const CorpusPart& part) {
     PreparedCorpus corpus = write_corpora(part);
     if (part.split != "train") keep_raw(part, corpus);
     manifest_.corpora.push_back(corpus);
@@ -301,7 +301,7 @@ class Preparation {
     remove(part.pieces);
   }
 
-  PreparedCorpus write_corpora(const Part& part) const {
+  PreparedCorpus write_corpora(const CorpusPart& part) const {
     const LanguagePair& pair = part.pair;
     const LanguagePair back{.source = pair.target, .target = pair.source};
     const text::Vocabulary& source = vocabulary_of(pair.source);
@@ -350,7 +350,7 @@ class Preparation {
   }
 
   // The raw lines of dev and test that the corpus has, for scoring translations.
-  void keep_raw(const Part& part, PreparedCorpus& corpus) const {
+  void keep_raw(const CorpusPart& part, PreparedCorpus& corpus) const {
     corpus.source_text = file_name(part.split, part.pair, part.pair.source + ".txt");
     corpus.target_text = file_name(part.split, part.pair, part.pair.target + ".txt");
     AtomicFile source(directory_ / corpus.source_text), target(directory_ / corpus.target_text);
@@ -404,7 +404,7 @@ class Preparation {
   const std::vector<LanguagePair> pairs_;
   Manifest manifest_;
   fs::path directory_;
-  std::vector<Part> parts_;
+  std::vector<CorpusPart> parts_;
   std::map<std::string, HeldOut> held_out_;   // by pair
   std::map<std::string, Verdicts> verdicts_;  // by pair
   PieceCounts counts_;

@@ -105,12 +105,12 @@ class Cut {
 
 }  // namespace
 
-fs::path Workshop::file(const Part& part, const char* step) const {
+fs::path Workshop::file(const CorpusPart& part, const char* step) const {
   return directory / fmt::format("{}.{}.{}", part.split, part.pair.name(), step);
 }
 
-void training_words(const Workshop& workshop, const HeldOut& held_out, Part& train, Part* dev,
-                    Verdicts& verdicts) {
+void training_words(const Workshop& workshop, const HeldOut& held_out, CorpusPart& train,
+                    CorpusPart* dev, Verdicts& verdicts) {
   const Recipe& recipe = workshop.recipe;
   const PairStream stream{"tokenise " + train.label(), train.raw, workshop.invalid, train.pairs};
   PairWriter train_text(workshop.file(train, "words"));
@@ -136,7 +136,7 @@ void training_words(const Workshop& workshop, const HeldOut& held_out, Part& tra
   dev->words = dev_text->close();
 }
 
-void held_out_words(const Workshop& workshop, Part& part) {
+void held_out_words(const Workshop& workshop, CorpusPart& part) {
   const Recipe& recipe = workshop.recipe;
   const PairStream stream{"tokenise " + part.label(), part.raw, workshop.invalid, part.pairs};
   PairWriter writer(workshop.file(part, "words"));
@@ -170,8 +170,8 @@ PieceCounts::Sides PieceCounts::total() const {
   return sum;
 }
 
-void to_pieces(const Workshop& workshop, const Subwords& subwords, Part& part, Verdicts& verdicts,
-               PieceCounts* counts) {
+void to_pieces(const Workshop& workshop, const Subwords& subwords, CorpusPart& part,
+               Verdicts& verdicts, PieceCounts* counts) {
   const CleanOptions& options = workshop.recipe.clean;
   const PairStream stream{
       "segment " + part.label(), {part.words}, text::Invalid::refuse, part.pairs};

@@ -16,7 +16,7 @@
 namespace residual::data {
 
 // One split of one language pair during the steps.
-struct Part {
+struct CorpusPart {
   LanguagePair pair;
   std::string split;  // "train", "dev" or "test"
   std::vector<PairFiles> raw;
@@ -32,16 +32,16 @@ struct Workshop {
   text::Invalid invalid;
   fs::path directory;  // output directory of the steps
 
-  fs::path file(const Part& part, const char* step) const;
+  fs::path file(const CorpusPart& part, const char* step) const;
 };
 
 // Converts training text to words: drops pairs, cleans (raw or tokens) and splits off `dev`, unless
 // it is null.
-void training_words(const Workshop& workshop, const HeldOut& held_out, Part& train, Part* dev,
-                    Verdicts& verdicts);
+void training_words(const Workshop& workshop, const HeldOut& held_out, CorpusPart& train,
+                    CorpusPart* dev, Verdicts& verdicts);
 
 // Converts dev and test files to words. It drops no pairs.
-void held_out_words(const Workshop& workshop, Part& part);
+void held_out_words(const Workshop& workshop, CorpusPart& part);
 
 // Counts of the pieces on each side.
 class PieceCounts {
@@ -58,7 +58,7 @@ class PieceCounts {
 };
 
 // Converts words to pieces and cleans (pieces) training text. Adds to `counts` unless it is null.
-void to_pieces(const Workshop& workshop, const Subwords& subwords, Part& part, Verdicts& verdicts,
-               PieceCounts* counts);
+void to_pieces(const Workshop& workshop, const Subwords& subwords, CorpusPart& part,
+               Verdicts& verdicts, PieceCounts* counts);
 
 }  // namespace residual::data

@@ -1,14 +1,13 @@
 #include "decode/text_tools.h"
 
 #include "base/error.h"
-#include "decode/translator.h"
 
 namespace residual::decode {
 
 using text::Vocabulary;
 
 TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
-                        const TranslatorOptions& options) {
+                        const TextChoice& choice) {
   const model::Directory& first = *models[0];
   TextTools tools;
   tools.source_vocabulary = std::make_shared<text::Vocabulary>(first.source_vocabulary());
@@ -23,19 +22,19 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
             first.path().string(), other->path().string());
   }
   tools.model = models[0];
-  tools.pieces = options.pieces;
+  tools.pieces = choice.pieces;
   const auto& directions = first.description().directions;
-  const bool is_open = options.any_direction && directions.size() > 1 && options.source.empty() &&
-                       options.target.empty();
-  if (is_open || (options.pieces && directions.empty())) return tools;
-  const model::Direction& chosen = first.direction(options.source, options.target);
+  const bool is_open = choice.any_direction && directions.size() > 1 && choice.source.empty() &&
+                       choice.target.empty();
+  if (is_open || (choice.pieces && directions.empty())) return tools;
+  const model::Direction& chosen = first.direction(choice.source, choice.target);
   for (const auto& other : models.subspan(1)) {
     const std::string& tag = other->direction(chosen.source, chosen.target).source_tag;
     require(tag == chosen.source_tag,
             "{} and {} mark the direction of a source differently; they cannot decide together",
             first.path().string(), other->path().string());
   }
-  return tools.towards(options.source, options.target);
+  return tools.towards(choice.source, choice.target);
 }
 
 TextTools TextTools::towards(const std::string& source, const std::string& target) const {

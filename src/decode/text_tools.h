@@ -11,7 +11,12 @@
 
 namespace residual::decode {
 
-struct TranslatorOptions;
+// What of a model's text is wanted.
+struct TextChoice {
+  std::string source, target;  // languages; empty if the model leaves no choice
+  bool any_direction = false;  // or if the direction is chosen afterwards, by towards()
+  bool pieces = false;         // text is pieces already
+};
 
 // How a model's text becomes tokens and back.
 struct TextTools {
@@ -27,7 +32,7 @@ struct TextTools {
 
   // Fails unless all models have the same vocabularies; the first one's segmentation is taken.
   static TextTools of(std::span<const std::shared_ptr<const model::Directory>> models,
-                      const TranslatorOptions& options);
+                      const TextChoice& choice);
 };
 
 }  // namespace residual::decode

@@ -35,6 +35,8 @@ struct TranslatorOptions {
   LongLines long_lines = LongLines::split;
   ShortlistOptions shortlist;
   fs::path terms;  // file of a Terminology; empty: none
+
+  TextChoice text() const { return {source, target, any_direction, pieces}; }
 };
 
 inline void fields(ConfigVisitor& visit, TranslatorOptions& o) {

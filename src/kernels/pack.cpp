@@ -15,23 +15,14 @@
 #include "kernels/matrix.h"
 #include "kernels/simd.h"
 
-#ifndef RESIDUAL_KERNELS_PACK_ONCE
-#define RESIDUAL_KERNELS_PACK_ONCE
-namespace residual::kernels {
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 template <class Word>
 void transpose_column(const std::byte* const* rows, int64_t j, Word* to) {
   for (int o = 0; o < kPanel; ++o) std::memcpy(to + o, rows[o] + j * sizeof(Word), sizeof(Word));
 }
-
-}  // namespace
-}  // namespace residual::kernels
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace residual::kernels::HWY_NAMESPACE {
-namespace {
 
 const hn::Full128<uint32_t> kFourWords;
 

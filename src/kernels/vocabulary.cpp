@@ -15,9 +15,8 @@
 
 #include "kernels/simd.h"
 
-#ifndef RESIDUAL_KERNELS_VOCABULARY_ONCE
-#define RESIDUAL_KERNELS_VOCABULARY_ONCE
-namespace residual::kernels {
+HWY_BEFORE_NAMESPACE();
+namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
 // The best elements of a row in descending order. Equal values keep the order of their offers.
@@ -42,14 +41,6 @@ class Best {
  private:
   RowSummary& row_;
 };
-
-}  // namespace
-}  // namespace residual::kernels
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace residual::kernels::HWY_NAMESPACE {
-namespace {
 
 float block_maximum(const float* x, int64_t count) {
   float most = -std::numeric_limits<float>::max();

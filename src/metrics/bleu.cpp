@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "metrics/ngrams.h"
@@ -177,7 +178,7 @@ BleuScore Bleu::bleu(std::span<const double> sums) const { return compute(option
 double Bleu::score(std::span<const float> sums) const { return compute(options_, sums).score; }
 
 Signature Bleu::signature(size_t references, const Trials& trials) const {
-  std::string smoothing = smoothing_names()[static_cast<size_t>(options_.smoothing)];
+  std::string smoothing = name_of(options_.smoothing);
   if (options_.smoothing == Smoothing::floor || options_.smoothing == Smoothing::add_k) {
     smoothing += fmt::format("[{:.2f}]",
                              options_.smoothing_value.value_or(default_value(options_.smoothing)));
@@ -185,7 +186,7 @@ Signature Bleu::signature(size_t references, const Trials& trials) const {
   return make_signature(references, trials,
                         {{"case", "c", options_.lowercase ? "lc" : "mixed"},
                          {"eff", "e", options_.effective_order ? "yes" : "no"},
-                         {"tok", "tok", std::string(name_of(options_.tokenizer))},
+                         {"tok", "tok", name_of(options_.tokenizer)},
                          {"smooth", "s", smoothing}});
 }
 
@@ -200,19 +201,6 @@ BleuScore sentence_bleu(const std::string& hypothesis, const std::vector<std::st
   References streams;
   for (const auto& reference : references) streams.push_back({reference});
   return corpus_bleu(std::span(&hypothesis, 1), streams, options);
-}
-
-const std::vector<std::string>& smoothing_names() {
-  static const std::vector<std::string> names{"none", "floor", "add-k", "exp"};
-  return names;
-}
-
-Smoothing smoothing_named(std::string_view name) {
-  const auto& names = smoothing_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  require(found != names.end(), "unknown smoothing \"{}\"; expected one of {}", name,
-          fmt::join(names, ", "));
-  return static_cast<Smoothing>(found - names.begin());
 }
 
 int64_t count_tokenized_ends(std::span<const std::string> lines) {

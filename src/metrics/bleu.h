@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,6 +21,7 @@ enum class Smoothing {
   add_k,    // method 2: k more matches and n-grams for n > 1; k = 1 unless given
   doubled,  // "exp", method 3, as in mteval-v13a: 1/2, 1/4, 1/8 ... of a match
 };
+constexpr auto names(Smoothing) { return std::array{"none", "floor", "add-k", "exp"}; }
 
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
@@ -78,9 +80,6 @@ using WordsOf = std::function<void(std::string_view line, bool is_reference, std
                                    std::vector<std::string_view>& words)>;
 Statistics bleu_statistics(std::span<const std::string> hypotheses, const References& references,
                            int max_order, const WordsOf& words_of);
-
-const std::vector<std::string>& smoothing_names();  // none, floor, add-k, exp
-Smoothing smoothing_named(std::string_view name);
 
 // Returns the number of lines that end in " .": a sign of tokenised text, which BLEU should not
 // get.

@@ -17,13 +17,6 @@
 namespace residual::metrics {
 namespace {
 
-constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 5> kNames{
-    {{BleuTokenizer::none, "none"},
-     {BleuTokenizer::v13a, "13a"},
-     {BleuTokenizer::intl, "intl"},
-     {BleuTokenizer::character, "char"},
-     {BleuTokenizer::zh, "zh"}}};
-
 struct Range {
   char32_t first, last;
 };
@@ -249,26 +242,6 @@ void remove_punctuation(std::string& text, bool asian) {
 }
 
 }  // namespace
-
-std::string_view name_of(BleuTokenizer tokenizer) {
-  return kNames[static_cast<size_t>(tokenizer)].second;
-}
-
-const std::vector<std::string>& tokenizer_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& entry : kNames) all.emplace_back(entry.second);
-    return all;
-  }();
-  return names;
-}
-
-BleuTokenizer tokenizer_named(std::string_view name) {
-  for (const auto& [tokenizer, known] : kNames) {
-    if (name == known) return tokenizer;
-  }
-  fail("unknown tokeniser \"{}\"; expected one of {}", name, fmt::join(tokenizer_names(), ", "));
-}
 
 std::string tokenize(BleuTokenizer tokenizer, std::string_view line) {
   switch (tokenizer) {

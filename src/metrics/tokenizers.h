@@ -1,8 +1,8 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace residual::metrics {
 
@@ -14,11 +14,8 @@ enum class BleuTokenizer {
   character,  // every character that is not white space
   zh,         // every Chinese character, and 13a between them
 };
-
-// Names in sacreBLEU's signatures: none, 13a, intl, char, zh.
-std::string_view name_of(BleuTokenizer tokenizer);
-const std::vector<std::string>& tokenizer_names();
-BleuTokenizer tokenizer_named(std::string_view name);
+// As in sacreBLEU's signatures.
+constexpr auto names(BleuTokenizer) { return std::array{"none", "13a", "intl", "char", "zh"}; }
 
 // Returns the line with white space between its words.
 std::string tokenize(BleuTokenizer tokenizer, std::string_view line);

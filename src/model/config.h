@@ -62,8 +62,30 @@ struct Config {
   double norm_epsilon() const { return conventions(form).norm_epsilon; }
   int64_t head_width() const { return width / heads; }
 };
-
-void fields(ConfigVisitor& visit, Config& config);
+inline void fields(ConfigVisitor& visit, Config& c) {
+  visit.choice("kind", c.kind,
+               "encoder and decoder, decoder alone (next token), encoder alone (hidden tokens)");
+  visit("encoder_layers", c.encoder_layers, "layers of the encoder", {.min = 0, .max = 1000});
+  visit("decoder_layers", c.decoder_layers, "layers of the decoder", {.min = 0, .max = 1000});
+  visit("width", c.width, "width of the residual stream", {.min = 1, .max = 65536});
+  visit("inner", c.inner, "width inside the feed-forward blocks", {.min = 1, .max = 1 << 20});
+  visit("heads", c.heads, "attention heads; must divide the width", {.min = 1, .max = 1024});
+  visit("max_positions", c.max_positions, "longest sentence in tokens, </s> included",
+        {.min = 2, .max = 1 << 20});
+  visit.choice(
+      "sharing", c.sharing,
+      "embeddings that share a matrix: source, target and output; target and output; none");
+  visit.choice(
+      "form", c.form,
+      "toolkit whose positions, first symbol and output to use; marian's are for imported models");
+  visit.choice("activation", c.activation,
+               "activation of the feed-forward blocks; swish is for imported models");
+  visit("source_vocabulary", c.source_vocabulary, "size; 0: taken from the prepared corpus",
+        {.min = 0, .max = 1 << 24});
+  visit("target_vocabulary", c.target_vocabulary, "size; 0: taken from the prepared corpus",
+        {.min = 0, .max = 1 << 24});
+  visit.table("residual", c.residual, "residual scheme; `residual schemes` lists them");
+}
 
 // Throws an Error unless the numbers are consistent and the scheme exists. Vocabularies of 0 pass,
 // since they may not be known yet.

@@ -55,7 +55,8 @@ class List {
 
  private:
   // A matrix [sum of rows, inputs] and its bias.
-  void linear(Side side, int k, const std::string& name, std::vector<Part> parts, int64_t inputs) {
+  void linear(Side side, int k, const std::string& name, std::vector<MatrixPart> parts,
+              int64_t inputs) {
     int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;
     const std::string prefix = block_name(c_, side, k) + "." + name;

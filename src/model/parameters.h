@@ -14,7 +14,7 @@ namespace residual::model {
 
 // A part of a stacked matrix. Matrices that are always multiplied together form one: rows [0, d) of
 // a self-attention's qkv are the queries, followed by the keys and the values.
-struct Part {
+struct MatrixPart {
   schemes::Role role;
   int64_t rows;
 };
@@ -24,7 +24,7 @@ struct Parameter {
   std::vector<int64_t> shape;
   schemes::Side side = schemes::Side::encoder;  // side of the stack or of the embedding
   int block = -1;                               // index in that stack; -1: not in a block
-  std::vector<Part> parts;                      // top to bottom; empty: a parameter of the scheme
+  std::vector<MatrixPart> parts;                // top to bottom; empty: a parameter of the scheme
   int64_t inputs = 0;                           // fan-in of the matrix, also for its bias
   double value = 0;                             // initial value of a scheme's parameter
 

@@ -13,11 +13,11 @@ namespace residual::nn {
 
 // Rows [n, d] whose dropout may still be pending: a block returns its output before dropout, and
 // the operator that consumes it applies the dropout in the same pass over memory.
-class Rows {
+class LazyRows {
  public:
-  Rows() = default;
-  Rows(Tensor value) : branch_{std::move(value), {}} {}  // NOLINT(google-explicit-constructor)
-  explicit Rows(ops::Branch branch) : branch_(std::move(branch)) {}
+  LazyRows() = default;
+  LazyRows(Tensor value) : branch_{std::move(value), {}} {}  // NOLINT(google-explicit-constructor)
+  explicit LazyRows(ops::Branch branch) : branch_(std::move(branch)) {}
 
   const ops::Branch& branch() const { return branch_; }
   Tensor value() const { return ops::reference::dropout(branch_.f, branch_.dropout); }
@@ -28,7 +28,7 @@ class Rows {
 
 class Arithmetic {
  public:
-  using Tensor = Rows;
+  using Tensor = LazyRows;
 
   struct Vector {
     at::Tensor values;
@@ -39,11 +39,12 @@ class Arithmetic {
   struct Norm {
     ops::Affine affine;
 
-    Rows operator()(const Rows& x) const { return ops::norm(x.value(), affine); }
-    Rows add(const Rows& x, const Rows& f) const {
+    LazyRows operator()(const LazyRows& x) const { return ops::norm(x.value(), affine); }
+    LazyRows add(const LazyRows& x, const LazyRows& f) const {
       return ops::add_norm(x.value(), f.branch(), affine);
     }
-    std::tuple<Rows, Rows> add_both(const Rows& x, const Rows& d, const Rows& f, double eta) const {
+    std::tuple<LazyRows, LazyRows> add_both(const LazyRows& x, const LazyRows& d, const LazyRows& f,
+                                            double eta) const {
       return ops::dual_add_norm(x.value(), d.value(), f.branch(), eta, affine);
     }
   };
@@ -65,17 +66,23 @@ class Arithmetic {
   std::string prefix_;
 };
 
-inline Rows add(const Rows& x, double c, const Rows& f) {
+inline LazyRows add(const LazyRows& x, double c, const LazyRows& f) {
   return ops::add(x.value(), c, f.branch());
 }
-inline Rows add(const Rows& x, const Rows& f) { return add(x, 1, f); }
-inline Rows add(const Rows& x, const Arithmetic::Scalar& c, const Rows& f) {
+inline LazyRows add(const LazyRows& x, const LazyRows& f) { return add(x, 1, f); }
+inline LazyRows add(const LazyRows& x, const Arithmetic::Scalar& c, const LazyRows& f) {
   return x.value() + c.value * f.value();
 }
-inline Rows scale(const Rows& x, double c) { return c == 1 ? x : Rows(x.value() * c); }
-inline Rows scale(const Arithmetic::Scalar& c, const Rows& x) { return c.value * x.value(); }
-inline Rows scale(const Arithmetic::Vector& w, const Rows& x) { return w.values * x.value(); }
-inline double variance(const Rows& x) { return x.value().var(/*unbiased=*/false).item<double>(); }
+inline LazyRows scale(const LazyRows& x, double c) { return c == 1 ? x : LazyRows(x.value() * c); }
+inline LazyRows scale(const Arithmetic::Scalar& c, const LazyRows& x) {
+  return c.value * x.value();
+}
+inline LazyRows scale(const Arithmetic::Vector& w, const LazyRows& x) {
+  return w.values * x.value();
+}
+inline double variance(const LazyRows& x) {
+  return x.value().var(/*unbiased=*/false).item<double>();
+}
 inline void assign(const Arithmetic::Vector& w, double c) {
   const at::NoGradGuard no_grad;
   at::Tensor values = w.values;

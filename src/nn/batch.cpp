@@ -31,13 +31,13 @@ Tensor positions(const ops::Segments& segments, at::Device device) {
   return to_tensor(places, device);
 }
 
-void set_source(Batch& batch, const Sentences& source, at::Device device) {
+void set_source(ModelBatch& batch, const Sentences& source, at::Device device) {
   batch.sources = segments(source);
   batch.source = to_tensor(widened(source.ids), device);
   batch.source_positions = positions(batch.sources, device);
 }
 
-void set_target(Batch& batch, const Sentences& target, at::Device device) {
+void set_target(ModelBatch& batch, const Sentences& target, at::Device device) {
   batch.inputs = segments(target);
   std::vector<int64_t> shifted(target.ids.size());
   for (int64_t s = 0; s < batch.inputs.count(); ++s) {
@@ -53,23 +53,23 @@ void set_target(Batch& batch, const Sentences& target, at::Device device) {
 
 }  // namespace
 
-Batch translation_batch(const Sentences& source, const Sentences& target, at::Device device) {
+ModelBatch translation_batch(const Sentences& source, const Sentences& target, at::Device device) {
   require(source.offsets.size() == target.offsets.size(), "{} sources but {} targets",
           source.offsets.size() - 1, target.offsets.size() - 1);
-  Batch batch;
+  ModelBatch batch;
   set_source(batch, source, device);
   set_target(batch, target, device);
   return batch;
 }
 
-Batch language_batch(const Sentences& text, at::Device device) {
-  Batch batch;
+ModelBatch language_batch(const Sentences& text, at::Device device) {
+  ModelBatch batch;
   set_target(batch, text, device);
   return batch;
 }
 
-Batch masked_batch(const Sentences& text, int64_t symbols, double share, const Random& random,
-                   at::Device device) {
+ModelBatch masked_batch(const Sentences& text, int64_t symbols, double share, const Random& random,
+                        at::Device device) {
   std::vector<int64_t> seen = widened(text.ids);
   std::vector<int64_t> selected, target;
   const auto hide = [&](size_t i) {
@@ -87,7 +87,7 @@ Batch masked_batch(const Sentences& text, int64_t symbols, double share, const R
     if (random.uniform(3 * i) < share) hide(i);
   }
   if (selected.empty() && !seen.empty()) hide(random.below(3 * seen.size(), seen.size()));
-  Batch batch;
+  ModelBatch batch;
   set_source(batch, text, device);
   batch.source = to_tensor(seen, device);
   batch.target = to_tensor(target, device);

@@ -10,7 +10,7 @@
 namespace residual::nn {
 
 // Sentences as packed rows: no padding anywhere.
-struct Batch {
+struct ModelBatch {
   Tensor source, source_positions;  // [source tokens]; empty for a language model
   ops::Segments sources;
   Tensor input, input_positions;  // the decoder's [target tokens]; empty for a masked model
@@ -28,14 +28,14 @@ struct Sentences {
 };
 
 // The decoder sees </s> and the target without its last token (fairseq's "previous output").
-Batch translation_batch(const Sentences& source, const Sentences& target,
-                        at::Device device = at::kCPU);
-Batch language_batch(const Sentences& text, at::Device device = at::kCPU);
+ModelBatch translation_batch(const Sentences& source, const Sentences& target,
+                             at::Device device = at::kCPU);
+ModelBatch language_batch(const Sentences& text, at::Device device = at::kCPU);
 
 // BERT's objective (Devlin et al. 2019): a share of the tokens is to be predicted; of these 80 %
 // appear as <s>, which nothing else uses, 10 % as a random symbol, 10 % as they are. `random`
 // decides by place, so the same call hides the same tokens. At least one token is hidden.
-Batch masked_batch(const Sentences& text, int64_t symbols, double share, const Random& random,
-                   at::Device device = at::kCPU);
+ModelBatch masked_batch(const Sentences& text, int64_t symbols, double share, const Random& random,
+                        at::Device device = at::kCPU);
 
 }  // namespace residual::nn

@@ -87,13 +87,13 @@ BlockWeights find_block(const Parameters& parameters, schemes::Side side, int k)
   return w;
 }
 
-Rows StackBlocks::operator()(int k, const Rows& rows) const {
+LazyRows StackBlocks::operator()(int k, const LazyRows& rows) const {
   const BlockDropout dropout = dropout_(k);
   const auto f = function_of(weights_[k], input_, dropout);
   const at::Tensor x = rows.value();
   const bool looks = weights_[k].kind == Kind::cross_attention;
   const at::Tensor memory = looks ? input_.memory : at::Tensor();
-  return Rows(
+  return LazyRows(
       ops::Branch{input_.recompute ? ops::recompute(f, x, memory) : f(x, memory), dropout.output});
 }
 

@@ -57,7 +57,7 @@ class StackBlocks final : public schemes::Blocks<Arithmetic> {
         input_(std::move(input)),
         dropout_(std::move(dropout)) {}
 
-  Rows operator()(int k, const Rows& x) const override;
+  LazyRows operator()(int k, const LazyRows& x) const override;
 
  private:
   const std::vector<BlockWeights>& weights_;

@@ -56,8 +56,8 @@ class WatchedBlocks final : public schemes::Blocks<Arithmetic> {
         side_(side),
         watcher_(watcher) {}
 
-  Rows operator()(int k, const Rows& x) const override {
-    Rows output = blocks_(k, x);
+  LazyRows operator()(int k, const LazyRows& x) const override {
+    LazyRows output = blocks_(k, x);
     watcher_.block(side_, k, x.value(), output.branch().f);
     return output;
   }
@@ -132,12 +132,12 @@ Tensor Transformer::run(const Stack& stack, const Ids& in, StackInput input, con
   return y;
 }
 
-Tensor Transformer::run_encoder(const Batch& batch, const Pass& pass, bool calibrate) const {
+Tensor Transformer::run_encoder(const ModelBatch& batch, const Pass& pass, bool calibrate) const {
   return run(*encoder_, {batch.source, batch.source_positions}, {.rows = batch.sources}, pass,
              calibrate);
 }
 
-Tensor Transformer::run_all(const Batch& batch, const Pass& pass, bool calibrate) const {
+Tensor Transformer::run_all(const ModelBatch& batch, const Pass& pass, bool calibrate) const {
   Tensor memory;
   if (encoder_) memory = run_encoder(batch, pass, calibrate);
   if (!decoder_) return memory.index_select(0, batch.selected);
@@ -149,11 +149,11 @@ Tensor Transformer::run_all(const Batch& batch, const Pass& pass, bool calibrate
              pass, calibrate);
 }
 
-Tensor Transformer::encode(const Batch& batch, const Pass& pass) const {
+Tensor Transformer::encode(const ModelBatch& batch, const Pass& pass) const {
   return run_encoder(batch, pass, /*calibrate=*/false);
 }
 
-Tensor Transformer::forward(const Batch& batch, const Pass& pass) const {
+Tensor Transformer::forward(const ModelBatch& batch, const Pass& pass) const {
   return run_all(batch, pass, /*calibrate=*/false);
 }
 
@@ -161,16 +161,16 @@ const Tensor& Transformer::output_embedding() const {
   return parameters_.at(model::output_embedding(parameters_.config()));
 }
 
-Tensor Transformer::logits(const Batch& batch, const Pass& pass) const {
+Tensor Transformer::logits(const ModelBatch& batch, const Pass& pass) const {
   return at::linear(forward(batch, pass), output_embedding());
 }
 
-Loss Transformer::loss(const Batch& batch, const ops::LossSpec& spec, const Pass& pass) const {
+Loss Transformer::loss(const ModelBatch& batch, const ops::LossSpec& spec, const Pass& pass) const {
   const auto sums = ops::output_loss(forward(batch, pass), output_embedding(), batch.target, spec);
   return {sums.loss, sums.nll.item<double>(), batch.predictions()};
 }
 
-void Transformer::calibrate(const Batch& batch, const Pass& pass) {
+void Transformer::calibrate(const ModelBatch& batch, const Pass& pass) {
   if (!(encoder_ && encoder_->scheme->calibrates()) &&
       !(decoder_ && decoder_->scheme->calibrates())) {
     return;

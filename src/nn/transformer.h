@@ -56,15 +56,15 @@ class Transformer {
   Transformer(Transformer&&) noexcept;
 
   // Returns the rows from which symbols are predicted: [predictions, d].
-  Tensor forward(const Batch& batch, const Pass& pass) const;
-  Tensor logits(const Batch& batch, const Pass& pass) const;
-  Loss loss(const Batch& batch, const ops::LossSpec& spec, const Pass& pass) const;
+  Tensor forward(const ModelBatch& batch, const Pass& pass) const;
+  Tensor logits(const ModelBatch& batch, const Pass& pass) const;
+  Loss loss(const ModelBatch& batch, const ops::LossSpec& spec, const Pass& pass) const;
 
   // Returns the encoder's output: [source tokens, d]. REQUIRES: there is an encoder.
-  Tensor encode(const Batch& batch, const Pass& pass) const;
+  Tensor encode(const ModelBatch& batch, const Pass& pass) const;
 
   // Lets the schemes set their data-dependent parameters (Admin) from one batch.
-  void calibrate(const Batch& batch, const Pass& pass);
+  void calibrate(const ModelBatch& batch, const Pass& pass);
 
  private:
   struct Stack;
@@ -72,8 +72,8 @@ class Transformer {
   std::unique_ptr<Stack> make_stack(schemes::Side side) const;
   Tensor run(const Stack& stack, const Ids& in, StackInput input, const Pass& pass,
              bool calibrate) const;
-  Tensor run_encoder(const Batch& batch, const Pass& pass, bool calibrate) const;
-  Tensor run_all(const Batch& batch, const Pass& pass, bool calibrate) const;
+  Tensor run_encoder(const ModelBatch& batch, const Pass& pass, bool calibrate) const;
+  Tensor run_all(const ModelBatch& batch, const Pass& pass, bool calibrate) const;
   const Tensor& output_embedding() const;
 
   const Parameters& parameters_;

@@ -13,7 +13,7 @@ namespace residual::ops {
 SmoothedTargets smoothed_targets(const LossSpec& spec, int64_t symbols) {
   const double eps = spec.label_smoothing;
   const auto n = static_cast<double>(symbols);
-  if (spec.smoothing == Smoothing::all) return {1 - eps, eps / n};
+  if (spec.smoothing == LabelSmoothing::all) return {1 - eps, eps / n};
   const double each = eps / (n - 1);
   return {1 - eps - each, each};
 }

@@ -1,18 +1,13 @@
 #pragma once
 
+#include "base/label_smoothing.h"
 #include "ops/tensor.h"
 
 namespace residual::ops {
 
-// The symbols that receive the smoothing mass eps, for a vocabulary of V symbols:
-//   others   the gold symbol keeps 1 - eps, each other one gets eps / (V - 1): fairseq 0.12
-//   all      each gets eps / V, the gold one 1 - eps more: fairseq before February 2021, and so the
-//            code of DLCL, T-Fixup, Admin and B2T
-enum class Smoothing { others, all };
-
 struct LossSpec {
   double label_smoothing = 0.1;
-  Smoothing smoothing = Smoothing::others;
+  LabelSmoothing smoothing = LabelSmoothing::others;
 };
 
 // The weights of -log p of the gold symbol and of every symbol.

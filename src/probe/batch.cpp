@@ -39,7 +39,7 @@ data::Batch pair_up(Ids source, Ids target) {
 }
 
 // Sentences of uniformly random symbols and lengths, both sides with the same lengths.
-data::Batch random_pairs(const model::Config& config, const ModelOptions& options) {
+data::Batch random_pairs(const model::Config& config, const SubjectOptions& options) {
   const auto longest = std::min<uint64_t>(kLongest, static_cast<uint64_t>(config.max_positions));
   const auto shortest = std::min(kShortest, longest);
   const auto seed = static_cast<uint64_t>(options.seed.value_or(1));
@@ -92,7 +92,7 @@ class Encoder {
 };
 
 // Finds the only direction with these languages; either may be empty.
-const model::Direction& direction_of(const Subject& subject, const ModelOptions& options) {
+const model::Direction& direction_of(const Subject& subject, const SubjectOptions& options) {
   const model::Direction* found = nullptr;
   for (const auto& d : subject.text.description.directions) {
     const bool fits = (options.from.empty() || d.source == options.from) &&
@@ -107,7 +107,7 @@ const model::Direction& direction_of(const Subject& subject, const ModelOptions&
   return *found;
 }
 
-data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
+data::Batch text_pairs(const Subject& subject, const SubjectOptions& options) {
   const bool translation = subject.config.model.kind == model::Kind::translation;
   require(!translation || !options.translation.empty(),
           "{}: a translation model is probed on sentences and their translations; give the "
@@ -148,7 +148,7 @@ data::Batch text_pairs(const Subject& subject, const ModelOptions& options) {
   return pair_up(std::move(source), std::move(target));
 }
 
-data::Batch corpus_pairs(const run::TrainConfig& config, const ModelOptions& options) {
+data::Batch corpus_pairs(const run::TrainConfig& config, const SubjectOptions& options) {
   run::TrainConfig limited = config;
   limited.batch.max_tokens = options.tokens;
   limited.batch.pass_tokens = 0;  // one pass takes them all
@@ -158,7 +158,8 @@ data::Batch corpus_pairs(const run::TrainConfig& config, const ModelOptions& opt
   return dev.front();
 }
 
-std::pair<data::Batch, std::string> pairs_for(const Subject& subject, const ModelOptions& options) {
+std::pair<data::Batch, std::string> pairs_for(const Subject& subject,
+                                              const SubjectOptions& options) {
   const run::TrainConfig& config = subject.config;
   if (!options.text.empty()) return {text_pairs(subject, options), options.text.string()};
   if (!config.data.prepared.empty() && fs::exists(config.data.prepared)) {
@@ -173,7 +174,7 @@ std::pair<data::Batch, std::string> pairs_for(const Subject& subject, const Mode
 
 }  // namespace
 
-ProbeBatch make_batch(const Subject& subject, const ModelOptions& options) {
+ProbeBatch make_batch(const Subject& subject, const SubjectOptions& options) {
   const auto [pairs, origin] = pairs_for(subject, options);
   const nn::Pass pass{.seed = static_cast<uint64_t>(options.seed.value_or(1))};
   ProbeBatch made{train::model_batch(subject.config, pairs, pass, at::kCPU), {}};

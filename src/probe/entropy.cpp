@@ -66,7 +66,7 @@ AttentionEntropy entropy_of(const Tensor& probabilities, const ops::AttentionSpe
 
 std::vector<AttentionEntropy> measure_entropy(const nn::Parameters& parameters,
                                               const std::vector<StackTrace>& stacks,
-                                              const nn::Batch& batch) {
+                                              const nn::ModelBatch& batch) {
   const at::NoGradGuard no_grad;
   std::vector<AttentionEntropy> measured;
   for (const StackTrace& trace : stacks) {

@@ -24,6 +24,6 @@ AttentionEntropy entropy_of(const Tensor& probabilities, const ops::AttentionSpe
 // are recomputed from the blocks' inputs and weights.
 std::vector<AttentionEntropy> measure_entropy(const nn::Parameters& parameters,
                                               const std::vector<StackTrace>& stacks,
-                                              const nn::Batch& batch);
+                                              const nn::ModelBatch& batch);
 
 }  // namespace residual::probe

@@ -33,7 +33,7 @@ Thirds thirds(const std::vector<double>& values) {
 }
 
 // Picks some sentences of the dev corpora, or of the first batch if there are none.
-nn::Batch live_batch(const run::TrainConfig& config) {
+nn::ModelBatch live_batch(const run::TrainConfig& config) {
   const run::Corpora corpora(config);
   const auto dev = corpora.dev_batches(config);
   const data::Batch all = dev.empty() ? corpora.batcher(config).next() : dev.front();

@@ -45,7 +45,7 @@ class LiveProbe final : public train::Observer {
   std::vector<LiveStack> measure(const train::Learner& learner) const;
 
   int64_t every_;
-  nn::Batch batch_;
+  nn::ModelBatch batch_;
   std::vector<std::string> troubles_;  // problems that were reported and persist
 };
 

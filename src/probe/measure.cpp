@@ -4,7 +4,7 @@
 
 namespace residual::probe {
 
-Measurement measure(const nn::Parameters& parameters, const nn::Batch& batch,
+Measurement measure(const nn::Parameters& parameters, const nn::ModelBatch& batch,
                     const ops::LossSpec& spec) {
   const nn::Transformer model(parameters, /*rates=*/{});
   Tracer tracer(parameters.config());

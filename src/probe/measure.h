@@ -29,7 +29,7 @@ struct Measurement {
 
 // Takes all measurements of a model on one batch, without dropout. Overwrites the parameters'
 // gradients.
-Measurement measure(const nn::Parameters& parameters, const nn::Batch& batch,
+Measurement measure(const nn::Parameters& parameters, const nn::ModelBatch& batch,
                     const ops::LossSpec& loss);
 
 }  // namespace residual::probe

@@ -27,7 +27,7 @@ std::string describe(const model::Config& c) {
                      format_count(static_cast<uint64_t>(model::parameter_count(c))));
 }
 
-Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
+Measurement measure_subject(const Subject& subject, const nn::ModelBatch& batch) {
   nn::Parameters parameters(subject.config.model);
   subject.load(parameters);
   if (subject.initial) {
@@ -37,7 +37,7 @@ Measurement measure_subject(const Subject& subject, const nn::Batch& batch) {
 }
 
 // The tokens of the longer side.
-int64_t token_count(const nn::Batch& batch) {
+int64_t token_count(const nn::ModelBatch& batch) {
   const auto rows = [](const Tensor& side) { return side.defined() ? side.size(0) : 0; };
   return std::max(rows(batch.source), rows(batch.input));
 }
@@ -65,7 +65,7 @@ int64_t models_at_once(const std::vector<Subject>& subjects,
 
 }  // namespace
 
-report::Report probe_models(const ModelOptions& options) {
+report::Report probe_models(const SubjectOptions& options) {
   const auto subjects = open_subjects(options);
   std::vector<ProbeBatch> batches;
   for (const auto& subject : subjects) batches.push_back(make_batch(subject, options));

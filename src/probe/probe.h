@@ -12,7 +12,7 @@
 // The functions of `residual probe`.
 namespace residual::probe {
 
-struct ModelOptions {
+struct SubjectOptions {
   // Model directories, runs, checkpoints, recipes. If empty: a model at initialisation, of the size
   // that the paper trains on IWSLT.
   std::vector<fs::path> subjects;
@@ -31,7 +31,7 @@ struct ModelOptions {
 };
 
 // Fails before any long computation if a subject, a scheme or the text is unusable.
-report::Report probe_models(const ModelOptions& options);
+report::Report probe_models(const SubjectOptions& options);
 
 struct TheoryOptions {
   int blocks = 36;

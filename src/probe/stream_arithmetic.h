@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "nn/arithmetic.h"
 #include "nn/parameters.h"
 #include "ops/norm.h"
 #include "schemes/scheme.h"
@@ -52,12 +53,8 @@ class StreamArithmetic {
  public:
   using Tensor = StreamRows;
 
-  struct Vector {
-    at::Tensor values;
-  };
-  struct Scalar {
-    at::Tensor value;
-  };
+  using Vector = nn::Arithmetic::Vector;
+  using Scalar = nn::Arithmetic::Scalar;
   struct Norm {
     ops::Affine affine;
 
@@ -111,13 +108,10 @@ inline StreamRows scale(const StreamArithmetic::Scalar& c, const StreamRows& x) 
 inline StreamRows scale(const StreamArithmetic::Vector& w, const StreamRows& x) {
   return x.with(w.values * x.value);
 }
-// For calibrate(), which belongs to training: the streams are run with what it left.
+// For calibrate(), which belongs to training: the streams are run with what it left. assign() is
+// that of nn.
 inline double variance(const StreamRows& x) {
   return x.value.var(/*unbiased=*/false).item<double>();
-}
-inline void assign(const StreamArithmetic::Vector& w, double c) {
-  at::Tensor values = w.values;
-  values.fill_(c);
 }
 
 static_assert(schemes::Arithmetic<StreamArithmetic>);

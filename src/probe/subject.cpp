@@ -136,7 +136,7 @@ Subject open_subject(const fs::path& path, bool at_initialisation) {
   }
 }
 
-void require_changeable(const Subject& subject, const ModelOptions& options) {
+void require_changeable(const Subject& subject, const SubjectOptions& options) {
   require(
       !subject.load || (options.layers == 0 && options.settings.empty() && options.schemes.empty()),
       "{}: --layers, --set, --scheme and --compare change models at initialisation; this one "
@@ -145,7 +145,7 @@ void require_changeable(const Subject& subject, const ModelOptions& options) {
 }
 
 // `scheme`: one of those asked for; empty: the configured one.
-void change_model(Subject& subject, const ModelOptions& options, const std::string& scheme) {
+void change_model(Subject& subject, const SubjectOptions& options, const std::string& scheme) {
   run::TrainConfig& config = subject.config;
   schemes::Choice& residual = config.model.residual;
   if (!scheme.empty()) residual = parse_scheme(scheme, residual);
@@ -192,7 +192,7 @@ void require_vocabularies(const Subject& subject, const TextFiles& corpus) {
 }
 
 // Sets the vocabularies' sizes and the source of the text processing.
-void find_text(Subject& subject, const ModelOptions& options) {
+void find_text(Subject& subject, const SubjectOptions& options) {
   run::TrainConfig& config = subject.config;
   if (!options.data.empty()) config.data.prepared = options.data;
   const bool prepared = !config.data.prepared.empty() && fs::exists(config.data.prepared);
@@ -218,7 +218,7 @@ void find_text(Subject& subject, const ModelOptions& options) {
   }
 }
 
-void finish(Subject& subject, const ModelOptions& options) {
+void finish(Subject& subject, const SubjectOptions& options) {
   subject.initial = !subject.load;
   if (subject.initial) {
     const auto seed = static_cast<uint64_t>(options.seed.value_or(subject.config.train.seed));
@@ -248,7 +248,7 @@ text::Vocabulary TextFiles::vocabulary(const std::string& file) const {
   return text::Vocabulary::parse(read(file), (place / file).string());
 }
 
-std::vector<Subject> open_subjects(const ModelOptions& options) {
+std::vector<Subject> open_subjects(const SubjectOptions& options) {
   std::vector<Subject> opened;
   for (const auto& path : options.subjects) {
     opened.push_back(open_subject(path, options.at_initialisation));

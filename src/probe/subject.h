@@ -32,13 +32,13 @@ struct Subject {
 
 // Reads configurations and checks files, but loads no weights. Throws an Error that names what is
 // missing.
-std::vector<Subject> open_subjects(const ModelOptions& options);
+std::vector<Subject> open_subjects(const SubjectOptions& options);
 
 struct ProbeBatch {
-  nn::Batch batch;
+  nn::ModelBatch batch;
   std::string origin;  // "12 sentences of corpus/dev.corpus"
 };
 
-ProbeBatch make_batch(const Subject& subject, const ModelOptions& options);
+ProbeBatch make_batch(const Subject& subject, const SubjectOptions& options);
 
 }  // namespace residual::probe

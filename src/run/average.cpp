@@ -64,7 +64,7 @@ std::vector<int64_t> best_of(const fs::path& run, const std::map<int64_t, fs::pa
                              const State& state) {
   TrainConfig config;
   read_config(run / kRunConfig, config);
-  const Metric metric = config.validate.metric;
+  const ValidationMetric metric = config.validate.metric;
   auto values = validations_of(run, metric);
   for (const auto& [update, value] : state.best) values.emplace(update, value);
   std::vector<int64_t> updates;

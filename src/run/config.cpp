@@ -9,164 +9,6 @@
 #include "schemes/registry.h"
 
 namespace residual::run {
-
-void fields(ConfigVisitor& visit, DataConfig& c) {
-  visit("prepared", c.prepared, "directory that `residual prepare` made");
-  visit.choice("side", c.side, "text of a language or masked model: this side of the corpus");
-}
-
-void fields(ConfigVisitor& visit, BatchConfig& c) {
-  visit("max_tokens", c.max_tokens, "most tokens of a batch, on each side",
-        {.min = 1, .max = 1 << 30});
-  visit("update_frequency", c.update_frequency, "batches whose gradients make one update",
-        {.min = 1, .max = 1 << 20});
-  visit("pass_tokens", c.pass_tokens,
-        "target tokens that a worker passes through the model at once; fewer take less memory and "
-        "stay in the caches; 0: its whole share of a batch",
-        {.min = 0});
-  visit("max_sentences", c.max_sentences, "most sentences of a batch; 0: no limit", {.min = 0});
-  visit("max_source", c.max_source, "pairs with a longer source are left out", {.min = 1});
-  visit("max_target", c.max_target, "pairs with a longer target are left out", {.min = 1});
-  visit.choice("composition", c.composition,
-               "pairs of similar length, grouped anew every epoch; or exactly fairseq's batches");
-  visit("sentence_multiple", c.sentence_multiple,
-        "fairseq's batches have fewer sentences than this, or a multiple of it", {.min = 1});
-  visit("seed", c.seed, "seed of the batches and their order", {.min = 0});
-  visit("temperature", c.temperature,
-        "temperature T of a mixture of corpora: shares are proportional to size^(1/T)",
-        {.min = 0.01});
-  visit("last_temperature", c.last_temperature, "temperature after annealing; 0: no annealing",
-        {.min = 0});
-  visit("annealing_epochs", c.annealing_epochs, "epochs until last_temperature is reached",
-        {.min = 0});
-}
-
-void fields(ConfigVisitor& visit, DropoutConfig& c) {
-  visit("residual", c.residual, "dropout of embeddings and of every block's output",
-        {.min = 0, .max = 0.99});
-  visit("attention", c.attention, "dropout of attention probabilities", {.min = 0, .max = 0.99});
-  visit("activation", c.activation, "dropout inside feed-forward blocks", {.min = 0, .max = 0.99});
-  visit("subwords", c.subwords,
-        "BPE-dropout of merges: training words are segmented anew in every epoch",
-        {.min = 0, .max = 0.99});
-}
-
-void fields(ConfigVisitor& visit, OptimizerConfig& c) {
-  visit("beta1", c.beta1, "Adam's average of gradients", {.min = 0, .max = 0.999999});
-  visit("beta2", c.beta2, "Adam's average of squared gradients", {.min = 0, .max = 0.999999});
-  visit("epsilon", c.epsilon, "added to Adam's denominator", {.min = 1e-30});
-  visit.choice("form", c.form,
-               "epsilon is added before or after the bias correction of the denominator");
-  visit("weight_decay", c.weight_decay,
-        "decoupled weight decay of all parameters, times the learning rate", {.min = 0});
-  visit("clip_norm", c.clip_norm, "largest L2 norm of the whole gradient; 0: no clipping",
-        {.min = 0});
-  visit("average_decay", c.average_decay,
-        "decay of a moving average of the parameters at every update, for example 0.9999; the "
-        "average is then validated and written as the model; 0: no average",
-        {.min = 0, .max = 0.9999999});
-}
-
-void fields(ConfigVisitor& visit, ScheduleConfig& c) {
-  visit.choice("kind", c.kind,
-               "how the learning rate moves after the warm-up; docs/training.md has the formulas");
-  visit("peak", c.peak, "largest learning rate", {.min = 0});
-  visit("warmup", c.warmup, "updates until the peak; t-fixup: the offset T0, no warm-up",
-        {.min = 0});
-  visit("warmup_init", c.warmup_init,
-        "learning rate of the first update; the peak for inverse-sqrt without warm-up", {.min = 0});
-  visit("total", c.total, "linear, cosine: update at which `end` is reached; 0: train.max_updates",
-        {.min = 0});
-  visit("end", c.end, "linear, cosine: last learning rate", {.min = 0});
-}
-
-void fields(ConfigVisitor& visit, LossConfig& c) {
-  visit("label_smoothing", c.label_smoothing, "mass taken from the right symbol",
-        {.min = 0, .max = 0.99});
-  visit.choice(
-      "smoothing", c.smoothing,
-      "the mass goes to all other symbols (fairseq 0.12) or to all symbols (fairseq before "
-      "February 2021)");
-  visit("masked_share", c.masked_share, "masked models: share of tokens that are hidden",
-        {.min = 0.001, .max = 1});
-}
-
-void fields(ConfigVisitor& visit, LossScaleConfig& c) {
-  visit("initial", c.initial, "first factor on the loss", {.min = 1e-10});
-  visit("window", c.window, "updates without overflow after which the factor doubles", {.min = 1});
-  visit("minimum", c.minimum, "smallest factor; an overflow below it ends the run", {.min = 1e-10});
-}
-
-void fields(ConfigVisitor& visit, RunConfig& c) {
-  visit("start_from", c.start_from,
-        "model or run whose parameters are the initial values; the optimiser state starts empty");
-  visit("max_updates", c.max_updates, "stop after this many updates; 0: no limit", {.min = 0});
-  visit("max_epochs", c.max_epochs, "stop after this many epochs; 0: no limit", {.min = 0});
-  visit("seed", c.seed, "seed of initial values, dropout and masking", {.min = 0});
-  visit("workers", c.workers,
-        "parts a batch is cut into, each computed by one thread; 0: one per core. The result "
-        "depends on it, not on the number of threads",
-        {.min = 0, .max = 4096});
-  visit("device", c.device, "cpu, cuda or cuda:N");
-  visit.choice("precision", c.precision,
-               "precision of matrix products; parameters and optimiser are always fp32");
-  visit.choice("ops", c.ops,
-               "the project's own operators where they fit (CPU, fp32), or their definitions in "
-               "LibTorch everywhere");
-  visit("recompute", c.recompute,
-        "compute every block again in the backward pass instead of keeping its activations: less "
-        "memory, a third more work, the same result to the last bit");
-  visit.choice(
-      "on_nonfinite", c.on_nonfinite,
-      "for a loss or gradient that is not finite: end the run; skip the update; skip it and "
-      "halve the learning rate");
-}
-
-void fields(ConfigVisitor& visit, ValidateConfig& c) {
-  visit("every_updates", c.every_updates, "validate every N updates; 0: not by updates",
-        {.min = 0});
-  visit("every_epochs", c.every_epochs, "validate every N epochs; 0: not by epochs", {.min = 0});
-  visit.choice("metric", c.metric, "metric that selects the best model");
-  visit("patience", c.patience,
-        "stop after this many validations in a row without a better metric; 0: never", {.min = 0});
-  visit("bleu", c.bleu,
-        "translate and score the dev texts even if another metric selects the best model");
-  visit("beam", c.beam, "hypotheses kept while translating", {.min = 1, .max = 62});
-}
-
-void fields(ConfigVisitor& visit, CheckpointConfig& c) {
-  visit("every_updates", c.every_updates, "save every N updates; 0: not by updates", {.min = 0});
-  visit("every_epochs", c.every_epochs, "save every N epochs; 0: not by epochs", {.min = 0});
-  visit("keep_last", c.keep_last, "number of latest checkpoints to keep", {.min = 1});
-  visit("keep_epochs", c.keep_epochs,
-        "number of checkpoints at epoch ends to keep besides; above 0, every epoch ends with a "
-        "checkpoint unless every_epochs says otherwise",
-        {.min = 0});
-  visit("keep_best", c.keep_best, "number of checkpoints with the best metric to keep besides",
-        {.min = 0});
-}
-
-void fields(ConfigVisitor& visit, LogConfig& c) {
-  visit("every_updates", c.every_updates, "updates per line of metrics.jsonl", {.min = 1});
-  visit("tensorboard", c.tensorboard, "also write event files");
-}
-
-void fields(ConfigVisitor& visit, TrainConfig& c) {
-  visit("description", c.description, "description of this recipe");
-  visit.table("data", c.data, "training data");
-  visit.table("model", c.model, "architecture");
-  visit.table("dropout", c.dropout, "dropout probabilities");
-  visit.table("batch", c.batch, "how sentences form batches and batches form updates");
-  visit.table("loss", c.loss, "cross entropy");
-  visit.table("optimizer", c.optimizer, "Adam");
-  visit.table("schedule", c.schedule, "learning rate");
-  visit.table("train", c.train, "length, seed and device of the run");
-  visit.table("loss_scale", c.loss_scale, "dynamic factor on the loss, fp16 only");
-  visit.table("validate", c.validate, "validation on the dev corpora");
-  visit.table("checkpoint", c.checkpoint, "checkpoints, from which a run resumes");
-  visit.table("log", c.log, "metrics files");
-}
-
 namespace {
 
 bool has_end(const ScheduleConfig& s) {
@@ -215,7 +57,7 @@ void check(const TrainConfig& c) {
   const bool cpu = c.train.device == "cpu";
   require(cpu || c.train.device.starts_with("cuda"),
           "train.device: expected cpu, cuda or cuda:N, got \"{}\"", c.train.device);
-  require(!cpu || c.train.precision != Precision::fp16,
+  require(!cpu || c.train.precision != TrainingPrecision::fp16,
           "train.precision: fp16 needs a CUDA device; on the CPU use bf16 or fp32");
   require(cpu || c.train.workers <= 1, "train.workers: is {}; one GPU is driven by one worker",
           c.train.workers);
@@ -265,7 +107,7 @@ data::BatchOptions batch_options(const BatchConfig& c) {
           .max_source = c.max_source,
           .max_target = c.max_target,
           .seed = static_cast<uint64_t>(c.seed),
-          .composition = c.composition == Composition::fairseq ? "fairseq" : "residual",
+          .composition = c.composition,
           .sentence_multiple = c.sentence_multiple,
           .temperature = {.start = c.temperature,
                           .end = c.last_temperature > 0 ? c.last_temperature : c.temperature,

@@ -9,7 +9,7 @@
 
 namespace residual::run {
 
-Rank note_validation(State& state, Metric metric, double value, int64_t keep) {
+Rank note_validation(State& state, ValidationMetric metric, double value, int64_t keep) {
   const auto better = [metric](double a, double b) { return is_better(metric, a, b); };
   const bool gain =
       !std::isnan(value) && (state.best.empty() || better(value, state.best[0].value));
@@ -25,12 +25,12 @@ Rank note_validation(State& state, Metric metric, double value, int64_t keep) {
   return rank == 0 ? Rank::best : rank < size ? Rank::kept : Rank::none;
 }
 
-bool is_better(Metric metric, double a, double b) {
+bool is_better(ValidationMetric metric, double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return !std::isnan(a) && std::isnan(b);
-  return metric == Metric::bleu ? a > b : a < b;
+  return metric == ValidationMetric::bleu ? a > b : a < b;
 }
 
-std::map<int64_t, double> validations_of(const fs::path& run, Metric metric) {
+std::map<int64_t, double> validations_of(const fs::path& run, ValidationMetric metric) {
   std::map<int64_t, double> found;
   if (!fs::exists(run / kMetrics)) return found;
   std::istringstream lines(read_file(run / kMetrics));
@@ -42,20 +42,6 @@ std::map<int64_t, double> validations_of(const fs::path& run, Metric metric) {
     found[line.value("update", int64_t{0})] = is_number ? value->get<double>() : std::nan("");
   }
   return found;
-}
-
-const char* name_of(Metric metric) {
-  switch (metric) {
-    case Metric::loss:
-      return "loss";
-    case Metric::nll:
-      return "nll";
-    case Metric::perplexity:
-      return "perplexity";
-    case Metric::bleu:
-      break;
-  }
-  return "bleu";
 }
 
 }  // namespace residual::run

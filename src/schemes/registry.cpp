@@ -73,12 +73,13 @@ void fields(ConfigVisitor& visit, Choice& choice) {
   visit("variant", choice.variant, "of the scheme, where it has several; empty is the first");
   const Entry& chosen = find(choice.name);
   chosen.fields(visit, choice);
-  visit.pass_over_defaults([&](ConfigVisitor& others) {
-    for (const auto& entry : registry()) {
-      Choice defaults{.name = entry.name};
-      if (entry.name != chosen.name) entry.fields(others, defaults);
-    }
-  });
+  for (const auto& other : registry()) {
+    if (other.name == chosen.name) continue;
+    visit.pass_over_defaults(other.name, [&](ConfigVisitor& others) {
+      Choice defaults{.name = other.name};
+      other.fields(others, defaults);
+    });
+  }
 }
 
 }  // namespace residual::schemes

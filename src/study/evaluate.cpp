@@ -21,7 +21,7 @@ namespace {
 void choose_words(TestSet& test, const std::string& tokenizer, const text::Segmenter& target) {
   test.bleu.lowercase = target.options().lowercase;
   if (tokenizer != "corpus") {
-    test.bleu.tokenizer = metrics::tokenizer_named(tokenizer);
+    test.bleu.tokenizer = named<metrics::BleuTokenizer>("evaluate.tokenize", tokenizer);
     return;
   }
   test.bleu.tokenizer = metrics::BleuTokenizer::none;

@@ -45,19 +45,6 @@ LineTransform chain(std::vector<LineTransform> steps) {
   };
 }
 
-void fields(ConfigVisitor& visit, SegmenterOptions& o) {
-  visit("language", o.language, "language whose normalisation and tokenisation rules apply");
-  visit("normalize_punctuation", o.normalize_punctuation,
-        "normalise as Moses' normalize-punctuation does");
-  visit("remove_non_printing", o.remove_non_printing, "replace control characters with spaces");
-  visit("tokenizer", o.tokenizer, "moses or none");
-  visit("aggressive", o.aggressive, "moses: split at hyphens");
-  visit("escape", o.escape, "moses: write & | < > ' \" [ ] as entities");
-  visit("lowercase", o.lowercase, "lower-case the text after tokenisation");
-  visit("subwords", o.subwords, "bpe, sentencepiece or none");
-  visit("model", o.model, "file of BPE codes or SentencePiece model in this directory");
-}
-
 Segmenter::Segmenter(SegmenterOptions options, std::string model)
     : Segmenter(std::move(options), std::move(model), "sub-word model") {}
 

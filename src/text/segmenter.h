@@ -33,8 +33,18 @@ struct SegmenterOptions {
   // model name the same file. If it is empty, save() names the file after the side.
   std::string model;
 };
-
-void fields(ConfigVisitor& visit, SegmenterOptions& options);
+inline void fields(ConfigVisitor& visit, SegmenterOptions& o) {
+  visit("language", o.language, "language whose normalisation and tokenisation rules apply");
+  visit("normalize_punctuation", o.normalize_punctuation,
+        "normalise as Moses' normalize-punctuation does");
+  visit("remove_non_printing", o.remove_non_printing, "replace control characters with spaces");
+  visit("tokenizer", o.tokenizer, "moses or none");
+  visit("aggressive", o.aggressive, "moses: split at hyphens");
+  visit("escape", o.escape, "moses: write & | < > ' \" [ ] as entities");
+  visit("lowercase", o.lowercase, "lower-case the text after tokenisation");
+  visit("subwords", o.subwords, "bpe, sentencepiece or none");
+  visit("model", o.model, "file of BPE codes or SentencePiece model in this directory");
+}
 
 // Turns raw text of one side into pieces and back, as a prepared corpus or a model directory
 // prescribes: segmentation.<side>.toml and the codes or model file that it names. A Segmenter is

@@ -8,10 +8,10 @@ namespace residual::train {
 // Computes this thread's matrix products in the lower precision while the object lives.
 class Autocast {
  public:
-  Autocast(run::Precision precision, at::Device device)
-      : on_(precision != run::Precision::fp32),
+  Autocast(run::TrainingPrecision precision, at::Device device)
+      : on_(precision != run::TrainingPrecision::fp32),
         device_(device.type()),
-        type_(precision == run::Precision::fp16 ? at::kHalf : at::kBFloat16) {
+        type_(precision == run::TrainingPrecision::fp16 ? at::kHalf : at::kBFloat16) {
     if (on_) ops::set_autocast(device_, true, type_);
   }
   ~Autocast() {

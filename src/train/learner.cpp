@@ -68,8 +68,8 @@ at::Device device_of(const std::string& name) {
   }
 }
 
-nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
-                      const nn::Pass& pass, at::Device device) {
+nn::ModelBatch model_batch(const run::TrainConfig& config, const data::Batch& batch,
+                           const nn::Pass& pass, at::Device device) {
   const nn::Sentences source{batch.source, batch.source_offsets};
   const nn::Sentences target{batch.target, batch.target_offsets};
   const nn::Sentences& text = config.data.side == run::TextSide::source ? source : target;
@@ -87,9 +87,7 @@ nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
 }
 
 ops::LossSpec loss_spec(const run::LossConfig& config) {
-  return {.label_smoothing = config.label_smoothing,
-          .smoothing = config.smoothing == run::Smoothing::others ? ops::Smoothing::others
-                                                                  : ops::Smoothing::all};
+  return {.label_smoothing = config.label_smoothing, .smoothing = config.smoothing};
 }
 
 Learner::Learner(const run::TrainConfig& config, const Peers& peers)
@@ -130,7 +128,7 @@ run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double los
   run::Sums sums;
   for (const auto& [shard, pass] : parts) {
     if (shard.size() == 0) continue;
-    const nn::Batch batch = model_batch(config_, shard, pass, device_);
+    const nn::ModelBatch batch = model_batch(config_, shard, pass, device_);
     nn::Loss loss;
     {
       const Autocast autocast(config_.train.precision, device_);
@@ -189,7 +187,7 @@ run::Sums Learner::evaluate(std::span<const data::Batch> batches) {
     if (device_.is_cpu()) ops::use_one_thread();
     for (size_t b = first + static_cast<size_t>(begin); b < first + static_cast<size_t>(end); ++b) {
       const nn::Pass pass{.seed = static_cast<uint64_t>(config_.train.seed), .shard = b};
-      const nn::Batch batch = model_batch(config_, batches[b], pass, device_);
+      const nn::ModelBatch batch = model_batch(config_, batches[b], pass, device_);
       const Autocast autocast(config_.train.precision, device_);
       sums[b] = sums_of(model().loss(batch, loss_spec(config_.loss), pass), batches[b]);
     }

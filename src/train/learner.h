@@ -19,8 +19,8 @@ at::Device device_of(const std::string& name);
 
 // Builds the model's input from the sentences, according to the model's kind. For a masked model,
 // the pass determines which tokens are hidden.
-nn::Batch model_batch(const run::TrainConfig& config, const data::Batch& batch,
-                      const nn::Pass& pass, at::Device device);
+nn::ModelBatch model_batch(const run::TrainConfig& config, const data::Batch& batch,
+                           const nn::Pass& pass, at::Device device);
 
 ops::LossSpec loss_spec(const run::LossConfig& config);
 

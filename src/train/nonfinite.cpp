@@ -93,7 +93,7 @@ nn::Loss compute(const Learner& learner, const run::TrainConfig& config, const d
                  nn::Pass pass, nn::Watcher& watcher) {
   if (learner.device().is_cpu()) ops::use_one_thread();
   pass.watcher = &watcher;
-  const nn::Batch batch = model_batch(config, shard, pass, learner.device());
+  const nn::ModelBatch batch = model_batch(config, shard, pass, learner.device());
   learner.parameters().gradients().zero_();
   const Autocast autocast(config.train.precision, learner.device());
   return learner.model().loss(batch, loss_spec(config.loss), pass);

@@ -2,9 +2,9 @@
 
 namespace residual::train {
 
-LossScaler::LossScaler(const run::LossScaleConfig& config, run::Precision precision)
+LossScaler::LossScaler(const run::LossScaleConfig& config, run::TrainingPrecision precision)
     : config_(config),
-      active_(precision == run::Precision::fp16),
+      active_(precision == run::TrainingPrecision::fp16),
       scale_(active_ ? config.initial : 1) {}
 
 void LossScaler::restore(double scale, int64_t good_updates) {

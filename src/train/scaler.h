@@ -12,7 +12,7 @@ namespace residual::train {
 // float32 and bfloat16 the factor is not needed and stays 1.
 class LossScaler {
  public:
-  LossScaler(const run::LossScaleConfig& config, run::Precision precision);
+  LossScaler(const run::LossScaleConfig& config, run::TrainingPrecision precision);
 
   double scale() const { return scale_; }
   int64_t good_updates() const { return good_; }

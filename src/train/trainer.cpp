@@ -375,16 +375,17 @@ void Trainer::note_epoch_end() {
 run::Rank Trainer::validate() {
   if (dev_.empty()) return run::Rank::none;
   const run::Averages mean = run::averages(learner_->evaluate(dev_));
-  std::map<run::Metric, double> values = {{run::Metric::loss, mean.loss},
-                                          {run::Metric::nll, mean.nll},
-                                          {run::Metric::perplexity, mean.perplexity}};
+  std::map<run::ValidationMetric, double> values = {
+      {run::ValidationMetric::loss, mean.loss},
+      {run::ValidationMetric::nll, mean.nll},
+      {run::ValidationMetric::perplexity, mean.perplexity}};
   if (config_.validate.wants_bleu()) {  // a model with a NaN loss cannot translate
     std::vector<double> bleu = {std::nan("")};
     if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->model_values());
     peers_.spread(bleu);
-    values[run::Metric::bleu] = bleu[0];
+    values[run::ValidationMetric::bleu] = bleu[0];
   }
-  const run::Metric metric = config_.validate.metric;
+  const run::ValidationMetric metric = config_.validate.metric;
   const run::Rank rank =
       run::note_validation(state_, metric, values.at(metric), config_.checkpoint.keep_best);
   nlohmann::ordered_json line{{"epoch", run::epoch_of(state_)}};

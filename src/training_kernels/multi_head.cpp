@@ -29,15 +29,15 @@ struct View {
 
 // A small matrix whose rows are accessed in whole vectors.
 template <class T>
-struct Rows {
+struct VectorRows {
   T* data;
   int64_t stride;
 };
 
 // Computes rows [i, i + kRows) of c = a b, kVectors vectors wide from column j on.
 template <int kRows, int kVectors>
-HWY_INLINE void tile(View a, int64_t i, Rows<const float> b, int64_t j, int64_t inner,
-                     Rows<float> c) {
+HWY_INLINE void tile(View a, int64_t i, VectorRows<const float> b, int64_t j, int64_t inner,
+                     VectorRows<float> c) {
   Floats sum[kRows][kVectors];
   for (auto& row : sum) {
     for (auto& vector : row) vector = hn::Zero(kFloats);
@@ -60,8 +60,8 @@ HWY_INLINE void tile(View a, int64_t i, Rows<const float> b, int64_t j, int64_t 
 }
 
 template <int kVectors>
-HWY_INLINE void columns(View a, Rows<const float> b, int64_t rows, int64_t j, int64_t inner,
-                        Rows<float> c) {
+HWY_INLINE void columns(View a, VectorRows<const float> b, int64_t rows, int64_t j, int64_t inner,
+                        VectorRows<float> c) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4) tile<4, kVectors>(a, i, b, j, inner, c);
   for (; i < rows; ++i) tile<1, kVectors>(a, i, b, j, inner, c);
@@ -69,8 +69,8 @@ HWY_INLINE void columns(View a, Rows<const float> b, int64_t rows, int64_t j, in
 
 // Computes c [rows, width] = a [rows, inner] b [inner, width]; width is a multiple of kLanes. The
 // matrices have a few dozen rows and fit into the first-level cache, so nothing is packed.
-void small_product(View a, Rows<const float> b, int64_t rows, int64_t width, int64_t inner,
-                   Rows<float> c) {
+void small_product(View a, VectorRows<const float> b, int64_t rows, int64_t width, int64_t inner,
+                   VectorRows<float> c) {
   int64_t j = 0;
   for (; j + 4 * kLanes <= width; j += 4 * kLanes) columns<4>(a, b, rows, j, inner, c);
   for (; j + 2 * kLanes <= width; j += 2 * kLanes) columns<2>(a, b, rows, j, inner, c);
@@ -125,7 +125,7 @@ class Head {
   void forward(int64_t h, int64_t element, const Matrix<float>& out, float* log_sums) {
     const int64_t column = h * p_.head_width;
     transpose(view(p_.k, k_row_, column), nk_, p_.head_width, keys_, kt_);
-    const Rows v = rows(p_.v, k_row_, nk_, column, kv_copy_);
+    const VectorRows v = rows(p_.v, k_row_, nk_, column, kv_copy_);
     scores(view(p_.q, q_row_, column), kt_, p_matrix_);
     for (int64_t i = 0; i < nq_; ++i) log_sums[(q_row_ + i) * p_.heads + h] = softmax(i);
     drop(element);
@@ -136,9 +136,9 @@ class Head {
     const int64_t column = h * p_.head_width;
     transpose(view(p_.k, k_row_, column), nk_, p_.head_width, keys_, kt_);
     transpose(view(p_.v, k_row_, column), nk_, p_.head_width, keys_, vt_);
-    const Rows q = rows(p_.q, q_row_, nq_, column, q_copy_);
-    const Rows k = rows(p_.k, k_row_, nk_, column, kv_copy_);
-    const Rows dout = rows(g.dout, q_row_, nq_, column, dout_copy_);
+    const VectorRows q = rows(p_.q, q_row_, nq_, column, q_copy_);
+    const VectorRows k = rows(p_.k, k_row_, nk_, column, kv_copy_);
+    const VectorRows dout = rows(g.dout, q_row_, nq_, column, dout_copy_);
     scores(view(p_.q, q_row_, column), kt_, p_matrix_);
     for (int64_t i = 0; i < nq_; ++i) exponentiate(i, g.log_sums[(q_row_ + i) * p_.heads + h]);
     drop(element);
@@ -159,8 +159,8 @@ class Head {
 
   // Returns the same rows in whole vectors: in place if the head's width allows, otherwise in
   // `copy`, padded with zeros.
-  Rows<const float> rows(const Matrix<const float>& m, int64_t row, int64_t count, int64_t column,
-                         float* copy) const {
+  VectorRows<const float> rows(const Matrix<const float>& m, int64_t row, int64_t count,
+                               int64_t column, float* copy) const {
     const float* from = m.data + row * m.stride + column;
     if (width_ == p_.head_width) return {from, m.stride};
     for (int64_t i = 0; i < count; ++i) {
@@ -176,8 +176,8 @@ class Head {
   }
 
   // Writes a [count, inner] b to the rows from `row` on of the head's columns of `to`.
-  void product(View a, Rows<const float> b, int64_t count, int64_t inner, const Matrix<float>& to,
-               int64_t row, int64_t column) const {
+  void product(View a, VectorRows<const float> b, int64_t count, int64_t inner,
+               const Matrix<float>& to, int64_t row, int64_t column) const {
     float* out = to.data + row * to.stride + column;
     if (width_ == p_.head_width) {
       small_product(a, b, count, width_, inner, {out, to.stride});

@@ -144,6 +144,19 @@ TEST(Config, SettingsReachListElementsByNumber) {
   EXPECT_THAT(error_of([&] { set({"items.2.file=y"}, o); }), HasSubstr("0 to 1, got \"2\""));
 }
 
+TEST(Config, ASettingMayRefineAListThatAnotherOneSets) {
+  const Options o = set({"items=[{file='a'}, {file='b'}]", "items.1.used=true"});
+  ASSERT_EQ(o.items.size(), 2u);
+  EXPECT_EQ(o.items[1].file, "b");
+  EXPECT_TRUE(o.items[1].used);
+}
+
+TEST(Config, TheLastOfTwoSettingsOfAKeyCounts) {
+  EXPECT_EQ(set({"name=a", "clean.ratio=2", "name=b"}).name, "b");
+  EXPECT_EQ(set({"clean={ratio=2, min_words=3}", "clean.ratio=4"}).clean.ratio, 4);
+  EXPECT_EQ(set({"clean.ratio=4", "clean={min_words=3}"}).clean.ratio, 4);
+}
+
 TEST(Config, AFaultySettingIsNamed) {
   EXPECT_THAT(set_error("clean.ratio=x"),
               HasSubstr("--set clean.ratio=x: clean.ratio: expected a number, got \"x\""));
@@ -152,6 +165,14 @@ TEST(Config, AFaultySettingIsNamed) {
   EXPECT_THAT(set_error("name"), HasSubstr("--set name: expected key=value"));
   EXPECT_THAT(set_error("=3"), HasSubstr("expected key=value"));
   EXPECT_THAT(set_error("a b=3"), HasSubstr("expected key=value"));
+  EXPECT_THAT(error_of([] {
+                set({"clean.ratio=2", "clean.min_words=x"});
+              }),
+              HasSubstr("--set clean.min_words=x: clean.min_words: expected an integer"));
+  EXPECT_THAT(error_of([] {
+                set({"clean.ratio=2", "clean.rato=3"});
+              }),
+              HasSubstr("--set clean.rato=3: unknown key \"clean.rato\"; did you mean \"ratio\"?"));
 }
 
 TEST(Config, WhatIsWrittenReadsBackEqual) {

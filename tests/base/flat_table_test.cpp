@@ -54,6 +54,26 @@ TEST(FlatTable, CountsAsAMapDoes) {
   for (uint64_t key = 5001; key < 6000; ++key) EXPECT_FALSE(contains(half, key));
 }
 
+TEST(FlatTable, MarksAnEntryOnceWhetherItIsNewOrNot) {
+  FlatTable<Counts> marked(4), inserted(4);
+  const Random random(2);
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const uint64_t key = 1 + random.bits(i) % 500;
+    marked.reserve(marked.size() + 1);
+    ++marked
+          .find_or_mark(
+              Counts::hash_of(key), [=](const Counts::Slot& slot) { return slot.key == key; },
+              [=](Counts::Slot& slot) { slot.key = key; })
+          .count;
+    ++slot_of(inserted, key).count;
+  }
+  EXPECT_EQ(marked.size(), inserted.size());
+  std::map<uint64_t, int> found, expected;
+  marked.for_each([&](const Counts::Slot& slot) { found[slot.key] = slot.count; });
+  inserted.for_each([&](const Counts::Slot& slot) { expected[slot.key] = slot.count; });
+  EXPECT_EQ(found, expected);
+}
+
 TEST(FlatTable, EntriesStayWhereTheyAreWithinWhatWasReserved) {
   FlatTable<Counts> table(4);
   table.reserve(100);

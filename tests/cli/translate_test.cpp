@@ -199,6 +199,7 @@ TEST_F(Translate, DrawsTheSameSamplesForTheSameSeed) {
   EXPECT_EQ(output(one + "--top-k 1 --temperature 3"), greedy);
   EXPECT_EQ(output(one + "--top-p 0.0001"), greedy);
   expect_failure("residual translate --model @post-ln --top-k 3 < /dev/null", 2, "--sample");
+  expect_failure("residual translate --model @post-ln --sample --seed -1 < /dev/null", 2, "--seed");
 }
 
 TEST_F(Translate, KeepsLengthsAndForbidsRepetitions) {

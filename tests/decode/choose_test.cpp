@@ -66,7 +66,7 @@ TEST(Chooser, FindsUnkFarBehindIfItsPenaltyIsNegative) {
   EXPECT_EQ(got[0].log_probability, probability + 1000);
   EXPECT_EQ(got[1].token, 299);
   EXPECT_EQ(chooser.given(logits.data(), kUnk).log_probability, probability + 1000);
-  const Choice drawn = Sampler(300).draw(logits.data(), {.is_on = true}, {}, -1000, 0.5);
+  const TokenChoice drawn = Sampler(300).draw(logits.data(), {.is_on = true}, {}, -1000, 0.5);
   EXPECT_EQ(drawn.token, kUnk);
   EXPECT_EQ(drawn.log_probability, probability + 1000);
 

@@ -4,27 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
-#include "decode/score.h"
-#include "decode/search.h"
-#include "decode/terminology.h"
+#include "decode/request.h"
 #include "support/models.h"
-#include "support/sentences.h"
-#include "support/temporary.h"
 
 namespace residual::decode {
 namespace {
 
-using test::random_model;
-using test::random_sentence;
 using test::small_config;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 using Tokens = std::vector<int32_t>;
 
 bool contains(const Tokens& tokens, const Tokens& phrase) {
@@ -112,125 +104,12 @@ TEST(Phrases, ArePlacedAtWords) {
   EXPECT_TRUE(boat.are_met(after(boat, {4, 5, 4})));
 }
 
-struct Constrained {
-  std::vector<Request> requests;
-  std::vector<std::shared_ptr<const Weights>> models;
-};
-
-// Sentences with from none to three phrases of up to three tokens.
-Constrained constrained() {
-  Constrained all;
-  for (uint64_t seed = 1; seed <= 2; ++seed) {
-    all.models.push_back(random_model(small_config(), seed).weights());
-  }
-  for (uint64_t i = 0; i < 12; ++i) {
-    Request request{.source = random_sentence(i, Random(9).below(i, 12))};
-    std::vector<Tokens> phrases;
-    for (uint64_t p = 0; p < i % 4; ++p) {
-      Tokens phrase = random_sentence(100 + 4 * i + p, Random(8).below(4 * i + p, 3));
-      phrase.pop_back();
-      if (!phrase.empty()) phrases.push_back(phrase);
-    }
-    if (i == 7) request.prefix = {9, 8};
-    if (!phrases.empty()) request.phrases = std::make_shared<Phrases>(phrases);
-    all.requests.push_back(request);
-  }
-  return all;
-}
-
-TEST(SearchForPhrases, FindsTranslationsThatContainThemWithTheirScores) {
-  const auto [requests, models] = constrained();
-  for (const Stop stop : {Stop::full, Stop::bound, Stop::first}) {
-    for (const int64_t beam : {1, 2, 5}) {
-      Search search({models[0]}, {.beam = beam, .n_best = beam, .stop = stop});
-      const auto results = search_all(search, requests);
-      Engine engine(models[0]);
-      for (size_t i = 0; i < requests.size(); ++i) {
-        ASSERT_FALSE(results[i].empty());
-        for (const auto& h : results[i]) {
-          const Pair pair = {requests[i].source, h.tokens};
-          EXPECT_EQ(score({&engine, 1}, {&pair, 1})[0], h.log_probabilities);
-          if (!requests[i].phrases) continue;
-          for (const auto& phrase : requests[i].phrases->phrases()) {
-            EXPECT_TRUE(contains(h.tokens, phrase)) << i;
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST(SearchForPhrases, IsTheSameInAnyCompany) {
-  const auto [requests, models] = constrained();
-  Search together(models, {.beam = 4, .n_best = 4});
-  const auto results = search_all(together, requests);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    Search alone(models, {.beam = 4, .n_best = 4});
-    const auto own = search_all(alone, {requests[i]})[0];
-    ASSERT_EQ(own.size(), results[i].size());
-    for (size_t rank = 0; rank < own.size(); ++rank) {
-      EXPECT_EQ(own[rank].tokens, results[i][rank].tokens);
-      EXPECT_EQ(own[rank].score, results[i][rank].score);
-    }
-  }
-}
-
-// What the model says anyway costs nothing to ask for.
-TEST(SearchForPhrases, LeavesATranslationAloneThatHasThem) {
-  const auto model = random_model(small_config()).weights();
-  for (uint64_t i = 0; i < 8; ++i) {
-    Request request{.source = random_sentence(i, 6)};
-    const SearchOptions greedy = {.beam = 1, .max_length_factor = 0, .max_length_offset = 9};
-    Search free({model}, greedy), bound({model}, greedy);
-    const Hypothesis best = search_all(free, {request})[0][0];
-    if (best.tokens.size() < 4) continue;
-    request.phrases = std::make_shared<Phrases>(
-        std::vector<Tokens>{Tokens(best.tokens.begin(), best.tokens.begin() + 2)});
-    EXPECT_EQ(search_all(bound, {request})[0][0].tokens, best.tokens);
-  }
-}
-
-// With a beam that keeps everything, the best of all translations with the phrase is found.
-TEST(SearchForPhrases, FindsTheBestOfAllIfTheBeamIsWide) {
-  model::Config config = small_config();
-  config.source_vocabulary = config.target_vocabulary = 7;
-  const auto model = random_model(config).weights();
-  const Tokens source = {4, 6, 5, 2};
-  const SearchOptions options = {
-      .beam = 60, .n_best = 1, .max_length_factor = 0, .max_length_offset = 3, .stop = Stop::bound};
-  const Tokens phrase = {6, 5};
-  Engine engine(model);
-  double best = -1e9;
-  std::function<void(Tokens)> visit = [&](Tokens tokens) {
-    if (contains(tokens, phrase)) {
-      Tokens ended = tokens;
-      ended.push_back(2);
-      const Pair pair = {source, ended};
-      const auto parts = score({&engine, 1}, {&pair, 1})[0];
-      best = std::max(best, normalised(options, std::accumulate(parts.begin(), parts.end(), 0.0),
-                                       static_cast<int64_t>(ended.size())));
-    }
-    if (tokens.size() == 3) return;
-    for (const int32_t token : {0, 3, 4, 5, 6}) {
-      tokens.push_back(token);
-      visit(tokens);
-      tokens.pop_back();
-    }
-  };
-  visit({});
-  Search search({model}, options);
-  const Request request = {.source = source,
-                           .phrases = std::make_shared<Phrases>(std::vector<Tokens>{phrase})};
-  EXPECT_NEAR(search_all(search, {request})[0][0].score, best, 1e-6);
-}
-
-TEST(SearchForPhrases, RefusesWhatNoTranslationCanContain) {
-  const auto model = random_model(small_config()).weights();
+TEST(Phrases, ThatNoTranslationCanContainAreRefused) {
   const auto error_of = [&](std::vector<Tokens> phrases) -> std::string {
     const Request request = {.source = {5, 2},
                              .phrases = std::make_shared<Phrases>(std::move(phrases))};
     try {
-      check_request(request, model->config());
+      check_request(request, small_config());
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -242,52 +121,6 @@ TEST(SearchForPhrases, RefusesWhatNoTranslationCanContain) {
   EXPECT_THAT(error_of({Tokens(small_config().max_positions, 5)}), HasSubstr("takes up to"));
   EXPECT_THROW(Phrases(std::vector<Tokens>{{}}), Error);
   EXPECT_THROW(Phrases(std::vector<Tokens>(65, {5})), Error);
-}
-
-TEST(Terminology, FindsWholeWordsTheLongestFirst) {
-  const Terminology terms({{"new york", "Neu-York"},
-                           {"new york city", "Stadt New York"},
-                           {"bank", "Ufer"},
-                           {"US", "USA"},
-                           {".net", "Dotnet"},
-                           {"été", "Sommer"},
-                           {"\u4e2d\u56fd", "China"}});
-  EXPECT_THAT(terms.in("He saw New York City, then new york."),
-              ElementsAre("Stadt New York", "Neu-York"));
-  EXPECT_THAT(terms.in("banks, embankment, bank1, us, bank\u0301, new york\u093c"), IsEmpty());
-  EXPECT_THAT(terms.in("\"Bank\"-bank"), ElementsAre("Ufer"));
-  EXPECT_THAT(terms.in("the US uses .NET"), ElementsAre("USA", "Dotnet"));
-  EXPECT_THAT(terms.in("\u00c9T\u00c9"), ElementsAre("Sommer"));
-  EXPECT_THAT(terms.in("\u5728\u4e2d\u56fd\u7684"), ElementsAre("China"));
-  EXPECT_THAT(terms.in(""), IsEmpty());
-  EXPECT_THAT(Terminology().in("bank"), IsEmpty());
-  EXPECT_THAT(Terminology({{"us", "uns"}, {"US", "USA"}, {"us", "uns"}}).in("US us Us"),
-              ElementsAre("USA", "uns"));
-}
-
-TEST(Terminology, IsReadFromLinesWithATab) {
-  const test::TemporaryDirectory directory;
-  const auto read = [&](const std::string& lines) -> std::string {
-    replace_file(directory / "terms.tsv", lines);
-    try {
-      const auto found = Terminology::read(directory / "terms.tsv").in("a house and a tree");
-      return std::accumulate(found.begin(), found.end(), std::string());
-    } catch (const Error& error) {
-      return error.what();
-    }
-  };
-  EXPECT_EQ(read("\xEF\xBB\xBFtree\tBaum\r\n\nhouse \t Haus\n"), "HausBaum");
-  EXPECT_THAT(read("house\tHaus\ntree Baum\n"), HasSubstr("terms.tsv:2: expected"));
-  EXPECT_THAT(read("house\t\n"), HasSubstr("terms.tsv:1: expected"));
-  EXPECT_THAT(read("house\tHaus\tHeim\n"), HasSubstr("terms.tsv:1: expected"));
-  EXPECT_THAT(read("\n"), HasSubstr("has no term"));
-  EXPECT_EQ(read("house\tHaus\ntree\tBaum\nhouse \tHaus\n"), "HausBaum");
-  EXPECT_THAT(read("\nhouse\tHaus\nHouse\tHeim\nhouse\tHeim\n"),
-              AllOf(HasSubstr("terms.tsv:4: \"house\" is called \"Heim\", but \"Haus\" at "),
-                    HasSubstr("terms.tsv:2; leave one of them out")));
-  EXPECT_THROW(Terminology(std::vector<Term>{{"US", "USA"}, {"US", "uns"}}), Error);
-  EXPECT_THROW(Terminology(std::vector<Term>{{"house", " "}}), Error);
-  EXPECT_THROW(Terminology(std::vector<Term>{{std::string(201, 'a'), "b"}}), Error);
 }
 
 }  // namespace

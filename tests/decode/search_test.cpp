@@ -262,33 +262,6 @@ TEST(Crew, AFailureIsThatOfItsSentenceAlone) {
   for (size_t left = missing; left > 0; left = missing) missing.wait(left);
 }
 
-TEST(Search, BeginsEveryHypothesisWithThePrefix) {
-  auto requests = random_requests(6);
-  for (size_t i = 0; i < requests.size(); ++i) requests[i].prefix.assign(i, 10);
-  for (const bool is_random : {false, true}) {
-    const auto results =
-        search_with({.beam = 4, .n_best = 4, .sampling = {.is_on = is_random}}, requests);
-    for (size_t i = 0; i < results.size(); ++i) {
-      ASSERT_THAT(results[i], SizeIs(4));
-      for (const auto& h : results[i]) {
-        ASSERT_GE(h.tokens.size(), i);
-        EXPECT_THAT(std::vector(h.tokens.begin(), h.tokens.begin() + i), Each(10));
-      }
-    }
-  }
-}
-
-TEST(Search, ContinuesAPrefixOfItsOwnTranslationToTheSame) {
-  auto requests = random_requests(6);
-  const auto free = search_with({.beam = 1}, requests);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const auto& tokens = free[i][0].tokens;
-    requests[i].prefix.assign(tokens.begin(), tokens.begin() + tokens.size() / 2);
-  }
-  const auto forced = search_with({.beam = 1}, requests);
-  for (size_t i = 0; i < requests.size(); ++i) EXPECT_TRUE(same(free[i], forced[i]));
-}
-
 TEST(Search, KeepsToTheLengthsAsked) {
   const auto requests = random_requests(6);
   for (const auto& result : search_with({.min_length = 7, .max_length_factor = 0}, requests)) {

@@ -418,31 +418,10 @@ TEST(Translator, ShowsSourcesWithoutTheTagOfTheirDirection) {
   }
 }
 
-// A model directory from words to words.
-void write_model(const fs::path& path, const test::ModelValues& made) {
-  const test::TemporaryDirectory text;
-  word_tools().source_vocabulary->save(text / "vocabulary.txt");
-  const text::Segmenter segmenter({.language = "en", .subwords = "none"}, "");
-  segmenter.save(text.path(), "en");
-  segmenter.save(text.path(), "de");
-  model::Description description;
-  description.model = made.config;
-  description.directions = {{"en", "de", ""}};
-  std::vector<model::TensorBytes> tensors;
-  for (const auto& p : model::parameters(made.config)) {
-    const auto& values = made.values.at(p.name);
-    tensors.push_back({p.name,
-                       model::Dtype::f32,
-                       p.shape,
-                       {reinterpret_cast<const char*>(values.data()), p.size() * sizeof(float)}});
-  }
-  model::write_directory(path, description, tensors, text.path());
-}
-
 TEST(Translator, RunsAModelDirectoryFromTextToText) {
   const test::TemporaryDirectory directory;
   const auto made = test::random_model(test::small_config());
-  write_model(directory / "model", made);
+  test::write_word_model(directory / "model", made);
 
   const std::vector<std::string> lines = {"w1 w2, w3"};
   const auto from_disk = Translator({directory / "model"}, {}).translate(lines);
@@ -462,7 +441,7 @@ TEST(Translator, TranslatesWithWeightsInAFileAsWithPackedOnes) {
   config.inner = 128;
   config.heads = 4;
   const auto made = test::random_model(config);
-  write_model(directory / "float32", made);
+  test::write_word_model(directory / "float32", made);
   const auto float32 = model::Directory::open(directory / "float32");
   model::write_directory(directory / "int8", float32.description(),
                          model::int8_tensors(float32).list, directory / "float32");

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/config.h"
 #include "base/parallel.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
@@ -30,11 +31,11 @@ Json expected(const std::string& name) {
 // The metric a signature describes.
 BleuOptions bleu_options(const std::string& signature) {
   BleuOptions options{.lowercase = has(signature, "case:lc")};
-  for (const auto& name : tokenizer_names()) {
-    if (has(signature, "tok:" + name + "|")) options.tokenizer = tokenizer_named(name);
+  for (const auto& name : all_names<BleuTokenizer>()) {
+    if (has(signature, "tok:" + name + "|")) options.tokenizer = named<BleuTokenizer>("tok", name);
   }
-  for (const auto& name : smoothing_names()) {
-    if (has(signature, "smooth:" + name)) options.smoothing = smoothing_named(name);
+  for (const auto& name : all_names<Smoothing>()) {
+    if (has(signature, "smooth:" + name)) options.smoothing = named<Smoothing>("smooth", name);
   }
   return options;
 }
@@ -109,10 +110,11 @@ TEST(Fixture, EverySentenceBleuIsSacrebleus) {
 std::unique_ptr<Metric> odd_metric(const std::string& metric, const Json& options) {
   const auto flag = [&](const char* name) { return options.value(name, false); };
   if (metric == "BLEU") {
-    BleuOptions bleu{.tokenizer = tokenizer_named(options["tokenize"].get<std::string>()),
-                     .lowercase = flag("lowercase"),
-                     .smoothing = smoothing_named(options.value("smooth_method", "exp")),
-                     .effective_order = true};
+    BleuOptions bleu{
+        .tokenizer = named<BleuTokenizer>("tok", options["tokenize"].get<std::string>()),
+        .lowercase = flag("lowercase"),
+        .smoothing = named<Smoothing>("smooth", options.value("smooth_method", "exp")),
+        .effective_order = true};
     if (options.contains("smooth_value")) bleu.smoothing_value = options["smooth_value"];
     return std::make_unique<Bleu>(bleu);
   }

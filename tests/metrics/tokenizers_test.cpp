@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "text/whitespace.h"
 
@@ -42,9 +43,9 @@ TEST(Tokenizers, CharactersAndChineseCharactersStandAlone) {
 }
 
 TEST(Tokenizers, AnUnknownNameListsWhatThereIs) {
-  EXPECT_EQ(tokenizer_named("13a"), BleuTokenizer::v13a);
-  EXPECT_EQ(name_of(BleuTokenizer::character), "char");
-  EXPECT_THROW(tokenizer_named("ja-mecab"), Error);
+  EXPECT_EQ(named<BleuTokenizer>("tokenize", "13a"), BleuTokenizer::v13a);
+  EXPECT_STREQ(name_of(BleuTokenizer::character), "char");
+  EXPECT_THROW(named<BleuTokenizer>("tokenize", "ja-mecab"), Error);
 }
 
 TEST(Tercom, NormalisesAndDropsPunctuationOnRequest) {

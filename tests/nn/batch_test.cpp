@@ -17,7 +17,7 @@ using Ids = std::vector<int64_t>;
 TEST(TranslationBatch, FeedsTheDecoderTheTargetOnePlaceLater) {
   const std::vector<int32_t> source = {7, 2, 8, 9, 2}, source_at = {0, 2, 5};
   const std::vector<int32_t> target = {4, 5, 2, 2}, target_at = {0, 3, 4};
-  const Batch batch = translation_batch({source, source_at}, {target, target_at});
+  const ModelBatch batch = translation_batch({source, source_at}, {target, target_at});
   EXPECT_EQ(values(batch.input), (Ids{2, 4, 5, 2}));
   EXPECT_EQ(values(batch.target), (Ids{4, 5, 2, 2}));
   EXPECT_EQ(values(batch.source_positions), (Ids{0, 1, 0, 1, 2}));
@@ -27,7 +27,7 @@ TEST(TranslationBatch, FeedsTheDecoderTheTargetOnePlaceLater) {
 
 TEST(MaskedBatch, HidesTheShareInBertsProportions) {
   const test::Text text = test::random_text(std::vector<int>(400, 50), 1000, 3);
-  const Batch batch = masked_batch(text.sentences(), 1000, 0.15, Random(1));
+  const ModelBatch batch = masked_batch(text.sentences(), 1000, 0.15, Random(1));
   const auto n = static_cast<double>(text.ids.size());
   const Ids rows = values(batch.selected), seen = values(batch.source);
   EXPECT_NEAR(static_cast<double>(rows.size()) / n, 0.15, 0.01);
@@ -45,8 +45,8 @@ TEST(MaskedBatch, HidesTheShareInBertsProportions) {
 
 TEST(MaskedBatch, HidesAtLeastOneTokenAndTheSameOnesAgain) {
   const test::Text text = test::random_text({2}, 10, 3);
-  const Batch a = masked_batch(text.sentences(), 10, 1e-9, Random(1));
-  const Batch b = masked_batch(text.sentences(), 10, 1e-9, Random(1));
+  const ModelBatch a = masked_batch(text.sentences(), 10, 1e-9, Random(1));
+  const ModelBatch b = masked_batch(text.sentences(), 10, 1e-9, Random(1));
   EXPECT_EQ(a.predictions(), 1);
   EXPECT_EQ(values(a.source), values(b.source));
 }

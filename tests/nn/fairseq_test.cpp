@@ -43,7 +43,7 @@ class Fairseq : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Fairseq, GivesTheSameEncoderOutputAndLogits) {
-  const Batch batch = fixture_.batch();
+  const ModelBatch batch = fixture_.batch();
   expect_close(model_.encode(batch, {}), fixture_.rows("out.encoder", "batch.source"), 1e-5);
   expect_close(model_.logits(batch, {}), fixture_.rows("out.logits", "batch.target"), 1e-5);
 }
@@ -71,7 +71,7 @@ TEST_P(Fairseq, GivesTheSameStateBeforeEachLayer) {
 }
 
 TEST_P(Fairseq, GivesTheSameLossAndGradients) {
-  const Batch batch = fixture_.batch();
+  const ModelBatch batch = fixture_.batch();
   const Loss loss = model_.loss(batch, {.label_smoothing = 0.1}, {});
   EXPECT_NEAR(loss.sum.item<double>(), fixture_.number("out.loss_sum"), 1e-4);
   EXPECT_NEAR(loss.nll, fixture_.number("out.nll_sum"), 1e-4);

@@ -19,7 +19,7 @@ TEST_P(Gradient, AgreesWithDifferencesOfTheLoss) {
   const Transformer model(parameters, {.residual = 0.2, .attention = 0.1, .activation = 0.1});
   const test::Text source = test::random_text({4, 2, 6}, 23, 1);
   const test::Text target = test::random_text({3, 5, 1}, 23, 2);
-  const Batch batch = translation_batch(source.sentences(), target.sentences());
+  const ModelBatch batch = translation_batch(source.sentences(), target.sentences());
   const Pass pass{.training = true, .seed = 5, .update = 7};
   const auto loss = [&] { return model.loss(batch, {}, pass).sum; };
   loss().backward();

@@ -14,7 +14,7 @@ using test::random_text;
 
 constexpr DropoutRates kRates = {.residual = 0.3, .attention = 0.1, .activation = 0.1};
 
-Batch batch_of(const std::vector<int>& sources, const std::vector<int>& targets) {
+ModelBatch batch_of(const std::vector<int>& sources, const std::vector<int>& targets) {
   const test::Text source = random_text(sources, 23, 1), target = random_text(targets, 23, 2);
   return translation_batch(source.sentences(), target.sentences());
 }
@@ -31,9 +31,9 @@ class EveryScheme : public testing::TestWithParam<schemes::Choice> {
 };
 
 TEST_P(EveryScheme, TreatsASentenceAloneAsInABatch) {
-  const Batch all = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch all = batch_of({4, 2, 6}, {3, 5, 1});
   const Tensor logits = model_.logits(all, {});
-  const Batch first = batch_of({4}, {3});
+  const ModelBatch first = batch_of({4}, {3});
   expect_close(model_.logits(first, {}), logits.narrow(0, 0, 3), 1e-6);
 }
 
@@ -42,7 +42,7 @@ TEST_P(EveryScheme, AgreesWithFloat64) {
   exact.initialise(3);
   test::perturb(exact);
   const Transformer reference(exact, kRates);
-  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch batch = batch_of({4, 2, 6}, {3, 5, 1});
   const Pass pass{.training = true, .seed = 5, .update = 7};
   expect_close(model_.logits(batch, pass), reference.logits(batch, pass), 1e-5);
 }
@@ -55,7 +55,7 @@ TEST_P(EveryScheme, SendsGradientToEveryParameter) {
 }
 
 TEST_P(EveryScheme, HasTheSameGradientsWhenBlocksAreRecomputed) {
-  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch batch = batch_of({4, 2, 6}, {3, 5, 1});
   for (const ops::Mode mode : {ops::Mode::fused, ops::Mode::reference}) {
     ops::set_mode(mode);
     std::vector<Tensor> gradients;
@@ -82,7 +82,7 @@ TEST_P(EveryScheme, PredictsATokenFromThoseBeforeItOnly) {
 }
 
 TEST_P(EveryScheme, RepeatsAPassToTheLastBit) {
-  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch batch = batch_of({4, 2, 6}, {3, 5, 1});
   const Pass pass{.training = true, .seed = 5, .update = 7};
   EXPECT_TRUE(at::equal(model_.logits(batch, pass), model_.logits(batch, pass)));
   const Pass next{.training = true, .seed = 5, .update = 8};
@@ -98,9 +98,9 @@ TEST_P(EveryScheme, TrainsAsLanguageAndMaskedModel) {
     test::perturb(parameters);
     const Transformer model(parameters, kRates);
     const test::Text text = random_text({4, 7}, 23, 1);
-    const Batch batch = kind == model::Kind::language
-                            ? language_batch(text.sentences())
-                            : masked_batch(text.sentences(), 23, 0.3, Random(1));
+    const ModelBatch batch = kind == model::Kind::language
+                                 ? language_batch(text.sentences())
+                                 : masked_batch(text.sentences(), 23, 0.3, Random(1));
     const Loss loss = model.loss(batch, {}, {.training = true});
     EXPECT_EQ(loss.predictions, batch.predictions());
     loss.sum.backward();
@@ -117,7 +117,7 @@ TEST(Transformer, AccumulatesGradientsInTheFlatBuffer) {
   Parameters parameters(test::tiny_config());
   parameters.initialise(3);
   const Transformer model(parameters, {});
-  const Batch batch = batch_of({4, 2}, {3, 5});
+  const ModelBatch batch = batch_of({4, 2}, {3, 5});
   model.loss(batch, {}, {}).sum.backward();
   const Tensor once = parameters.gradients().clone();
   model.loss(batch, {}, {}).sum.backward();
@@ -161,7 +161,7 @@ TEST(Transformer, ResiDualWithASilentDualNormIsPostLn) {
       weight.zero_();
     }
   }
-  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch batch = batch_of({4, 2, 6}, {3, 5, 1});
   const Pass pass{.training = true, .seed = 5, .update = 7};
   expect_close(Transformer(dual, kRates).logits(batch, pass),
                Transformer(post, kRates).logits(batch, pass), 1e-6);

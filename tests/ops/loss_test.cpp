@@ -19,7 +19,8 @@ Pair output_loss_with(const Tensor& target, const LossSpec& spec) {
           }};
 }
 
-const LossSpec kSpecs[] = {{0.1, Smoothing::others}, {0.1, Smoothing::all}, {0, Smoothing::others}};
+const LossSpec kSpecs[] = {
+    {0.1, LabelSmoothing::others}, {0.1, LabelSmoothing::all}, {0, LabelSmoothing::others}};
 
 void expect_parity_of(int64_t rows, int64_t symbols, int64_t width) {
   for (const LossSpec& spec : kSpecs) {
@@ -66,9 +67,9 @@ TEST(OutputLoss, SmoothingSpreadsItsMassOverTheOthersOrAll) {
     const auto [gold, each] = smoothed_targets(spec, 11);
     EXPECT_NEAR(gold + 11 * each, 1, 1e-15);
   }
-  const auto others = smoothed_targets({0.1, Smoothing::others}, 11);
+  const auto others = smoothed_targets({0.1, LabelSmoothing::others}, 11);
   EXPECT_NEAR(others.gold + others.each, 0.9, 1e-15);
-  const auto all = smoothed_targets({0.1, Smoothing::all}, 11);
+  const auto all = smoothed_targets({0.1, LabelSmoothing::all}, 11);
   EXPECT_NEAR(all.gold, 0.9, 1e-15);
 }
 

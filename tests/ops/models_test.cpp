@@ -26,7 +26,7 @@ constexpr int kUpdates = 100;
 // losses were measured to differ by 5e-7 at most. At twice the rate they differ by 5e-4.
 constexpr double kLearningRate = 0.01, kTolerance = 1e-5;
 
-nn::Batch batch() {
+nn::ModelBatch batch() {
   const test::Text source = test::random_text({4, 2, 6}, 23, 1);
   const test::Text target = test::random_text({3, 5, 1}, 23, 2);
   return nn::translation_batch(source.sentences(), target.sentences());
@@ -41,7 +41,7 @@ std::vector<double> losses(const schemes::Choice& scheme, Mode mode) {
   parameters.initialise(3);
   test::perturb(parameters);
   const nn::Transformer model(parameters, kRates);
-  const nn::Batch pairs = batch();
+  const nn::ModelBatch pairs = batch();
   std::vector<double> made;
   for (uint64_t update = 0; update < kUpdates; ++update) {
     parameters.gradients().zero_();

@@ -20,7 +20,7 @@ struct TracedModel {
   nn::Loss loss() { return model->loss(batch, {}, {.watcher = &tracer}); }
 
   nn::Parameters parameters;
-  nn::Batch batch;
+  nn::ModelBatch batch;
   std::unique_ptr<nn::Transformer> model;
   probe::Tracer tracer;
 };

@@ -97,7 +97,7 @@ TEST(Subjects, OfABundleHaveItsWeightsAndItsText) {
   model::write_bundle(bundle, model.description(), model::stored_tensors(model).list, model);
   std::ofstream(directory / "en") << "a b c\n";
   const auto batch_of = [&](const fs::path& path) {
-    const ModelOptions options{
+    const SubjectOptions options{
         .subjects = {path}, .text = directory / "en", .translation = directory / "en"};
     return make_batch(open_subjects(options)[0], options).batch;
   };
@@ -134,9 +134,9 @@ TEST(Subjects, OfTheConfiguredSchemeKeepItsOptions) {
 }
 
 TEST(Subjects, AreSetAfterTheirSchemeIsChosen) {
-  const ModelOptions dual{.schemes = {"resi-dual"}, .settings = {"model.residual.eta=0.25"}};
+  const SubjectOptions dual{.schemes = {"resi-dual"}, .settings = {"model.residual.eta=0.25"}};
   EXPECT_EQ(eta_of(open_subjects(dual)[0]), 0.25);
-  ModelOptions options = dual;
+  SubjectOptions options = dual;
   options.schemes.push_back("post-ln");
   EXPECT_THAT([&] { open_subjects(options); },
               ThrowsMessage<Error>(HasSubstr("unknown key \"model.residual.eta\"")));
@@ -152,7 +152,7 @@ TEST(Subjects, ThatStartFromAModelHaveItsWeightsAtInitialisation) {
   config.train.start_from = model.string();
   fs::create_directories(directory / "run/checkpoints");
   replace_file(directory / "run" / run::kRunConfig, to_toml(run::resolve(config)));
-  ModelOptions options{.subjects = {directory / "run"}, .at_initialisation = true};
+  SubjectOptions options{.subjects = {directory / "run"}, .at_initialisation = true};
   const auto subject = open_subjects(options).at(0);
   EXPECT_THAT(subject.origin, HasSubstr("at initialisation, from"));
   EXPECT_FALSE(subject.initial);
@@ -207,9 +207,9 @@ TEST(Batches, OfTextAreSegmentedAsTheModelDoes) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory / "en") << "a b c\nd\n";
   std::ofstream(directory / "de") << "s\nb zebra\n";
-  const ModelOptions options{.subjects = {write_model(directory / "letters")},
-                             .text = directory / "en",
-                             .translation = directory / "de"};
+  const SubjectOptions options{.subjects = {write_model(directory / "letters")},
+                               .text = directory / "en",
+                               .translation = directory / "de"};
   const auto made = make_batch(open_subjects(options)[0], options);
   const auto ids = [](const Tensor& t) {
     return std::vector<int64_t>(t.data_ptr<int64_t>(), t.data_ptr<int64_t>() + t.numel());
@@ -222,9 +222,9 @@ TEST(Batches, OfTextAreSegmentedAsTheModelDoes) {
 TEST(Batches, OfTextNeedTheSymbolsOfTheModel) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory / "en") << "a z\n";
-  const ModelOptions options{.subjects = {write_model(directory / "letters")},
-                             .text = directory / "en",
-                             .translation = directory / "en"};
+  const SubjectOptions options{.subjects = {write_model(directory / "letters")},
+                               .text = directory / "en",
+                               .translation = directory / "en"};
   replace_file(directory / "letters/vocabulary.txt", letters() + "z 1\n");
   EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
               ThrowsMessage<Error>(HasSubstr("has 24 symbols, the model has 23")));
@@ -233,8 +233,8 @@ TEST(Batches, OfTextNeedTheSymbolsOfTheModel) {
 TEST(Batches, OfTextNeedTheTranslation) {
   const test::TemporaryDirectory directory;
   std::ofstream(directory / "en") << "a b c\n";
-  const ModelOptions options{.subjects = {write_model(directory / "letters")},
-                             .text = directory / "en"};
+  const SubjectOptions options{.subjects = {write_model(directory / "letters")},
+                               .text = directory / "en"};
   EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
               ThrowsMessage<Error>(HasSubstr("--translation")));
 }
@@ -244,9 +244,9 @@ TEST(Batches, OfTextThatIsTooLongSayThePositions) {
   std::string line = "a";
   for (int i = 0; i < 64; ++i) line += " a";
   std::ofstream(directory / "en") << line << "\n";
-  const ModelOptions options{.subjects = {write_model(directory / "letters")},
-                             .text = directory / "en",
-                             .translation = directory / "en"};
+  const SubjectOptions options{.subjects = {write_model(directory / "letters")},
+                               .text = directory / "en",
+                               .translation = directory / "en"};
   EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
               ThrowsMessage<Error>(HasSubstr("has no sentence of at most 64 tokens")));
 }
@@ -254,15 +254,15 @@ TEST(Batches, OfTextThatIsTooLongSayThePositions) {
 // What a worker of a training run passes at a time does not matter.
 TEST(Batches, OfACorpusHaveTheTokensThatAreAskedFor) {
   const test::ReverseTask task;
-  const ModelOptions options{
+  const SubjectOptions options{
       .settings = {"batch.pass_tokens=16"}, .data = task.prepared(), .tokens = 1000};
   const auto batch = make_batch(open_subjects(options)[0], options).batch;
   EXPECT_GT(batch.source.size(0), 100);  // all that there is
 }
 
 TEST(Batches, AtRandomKeepWithinTheTokensAndTheVocabulary) {
-  const ModelOptions options{.settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
-                             .tokens = 100};
+  const SubjectOptions options{
+      .settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"}, .tokens = 100};
   const auto batch = make_batch(open_subjects(options)[0], options).batch;
   EXPECT_LE(batch.source.size(0), 100);
   EXPECT_GT(batch.source.size(0), 60);
@@ -276,15 +276,16 @@ TEST(Batches, AreNamedOnceOrWithEachModelIfTheyDiffer) {
       "[model]\nwidth = 8\ninner = 8\nheads = 2\nencoder_layers = 1\ndecoder_layers = 1\n";
   std::ofstream(directory / "one.toml") << small;
   std::ofstream(directory / "two.toml") << small << "max_positions = 8\n";
-  const ModelOptions options{.subjects = {directory / "one.toml", directory / "two.toml"},
-                             .settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
-                             .tokens = 64};
+  const SubjectOptions options{
+      .subjects = {directory / "one.toml", directory / "two.toml"},
+      .settings = {"model.source_vocabulary=9", "model.target_vocabulary=9"},
+      .tokens = 64};
   const report::Report different = probe_models(options);
   ASSERT_EQ(different.facts.size(), 2u);
   EXPECT_THAT(different.facts[0].second, HasSubstr("; probed on "));
   EXPECT_THAT(different.facts[1].second, HasSubstr("; probed on 8 sentences, 64 tokens"));
 
-  ModelOptions alike = options;
+  SubjectOptions alike = options;
   alike.settings.push_back("model.max_positions=8");
   const report::Report same = probe_models(alike);
   ASSERT_EQ(same.facts.size(), 3u);

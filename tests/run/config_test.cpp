@@ -58,7 +58,7 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
   refuses([](auto& c) { c.data.prepared.clear(); }, "data.prepared: is empty");
   refuses([](auto& c) { c.train.max_updates = 0; }, "would never end");
   refuses([](auto& c) { c.schedule.warmup = 0; }, "schedule.warmup_init = 0.0005");
-  refuses([](auto& c) { c.train.precision = Precision::fp16; }, "fp16 needs a CUDA device");
+  refuses([](auto& c) { c.train.precision = TrainingPrecision::fp16; }, "fp16 needs a CUDA device");
   refuses([](auto& c) { c.train.device = "gpu"; }, "expected cpu, cuda or cuda:N");
   refuses([](auto& c) { c.model.heads = 7; }, "is not divisible by 7 heads");
   refuses([](auto& c) { c.model.max_positions = 100; }, "must not exceed model.max_positions");
@@ -79,7 +79,7 @@ TEST(TrainConfig, ImpossibleCombinationsAreRefused) {
   refuses(
       [](auto& c) {
         c.model.kind = model::Kind::language;
-        c.validate.metric = Metric::bleu;
+        c.validate.metric = ValidationMetric::bleu;
       },
       "BLEU needs a translation model");
 }

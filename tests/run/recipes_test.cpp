@@ -81,25 +81,25 @@ struct Published {
   int64_t warmup;
   double weight_decay, clip_norm;
   int64_t updates, tokens;  // tokens: of an update, on each side
-  Smoothing smoothing;
+  LabelSmoothing smoothing;
 };
 
 constexpr Published kIwsltPaper = {
-    256, 1024, 4, 0.3, 0.1, 0.1, 5e-4, 4000, 1e-4, 0, 300'000, 4096, Smoothing::others};
+    256, 1024, 4, 0.3, 0.1, 0.1, 5e-4, 4000, 1e-4, 0, 300'000, 4096, LabelSmoothing::others};
 constexpr Published kIwsltReference = {
-    256, 1024, 4, 0.3, 0.1, 0.1, 5e-4, 4000, 1e-4, 0, 500'000, 4096, Smoothing::others};
+    256, 1024, 4, 0.3, 0.1, 0.1, 5e-4, 4000, 1e-4, 0, 500'000, 4096, LabelSmoothing::others};
 constexpr Published kWmtPaper = {
-    512, 2048, 8, 0.3, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 500'000, 65'536, Smoothing::others};
+    512, 2048, 8, 0.3, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 500'000, 65'536, LabelSmoothing::others};
 constexpr Published kWmtReference = {
-    512, 2048, 8, 0.3, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 50'000, 65'536, Smoothing::others};
-constexpr Published kWmtTakase = {512, 2048,   8,       0.3,           0, 0, 1e-3, 4000, 0,
-                                  0,   50'000, 458'752, Smoothing::all};
-constexpr Published kWmtTakaseDeep = {512, 2048,   8,       0.4,           0, 0, 1e-3, 4000, 0,
-                                      0,   50'000, 458'752, Smoothing::all};
+    512, 2048, 8, 0.3, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 50'000, 65'536, LabelSmoothing::others};
+constexpr Published kWmtTakase = {
+    512, 2048, 8, 0.3, 0, 0, 1e-3, 4000, 0, 0, 50'000, 458'752, LabelSmoothing::all};
+constexpr Published kWmtTakaseDeep = {
+    512, 2048, 8, 0.4, 0, 0, 1e-3, 4000, 0, 0, 50'000, 458'752, LabelSmoothing::all};
 constexpr Published kOpusPaper = {
-    512, 2048, 8, 0.1, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 100'000, 65'536, Smoothing::others};
+    512, 2048, 8, 0.1, 0.1, 0.1, 1e-3, 4000, 1e-4, 0, 100'000, 65'536, LabelSmoothing::others};
 constexpr Published kOpusReference = {
-    512, 2048, 8, 0.1, 0.1, 0.1, 4e-3, 8000, 0, 1, 100'000, 65'536, Smoothing::others};
+    512, 2048, 8, 0.1, 0.1, 0.1, 4e-3, 8000, 0, 1, 100'000, 65'536, LabelSmoothing::others};
 
 struct Row {
   std::string file, scheme;
@@ -210,10 +210,10 @@ TEST(Recipes, AreNoOthersThanThePublishedOnesAndTheSmallOnes) {
 // What the authors' configurations say beyond the tables.
 TEST(Recipes, FollowTheAuthorsConfigurations) {
   EXPECT_EQ(recipe("iwslt14-resi-dual-reference").validate.patience, 20);
-  EXPECT_EQ(recipe("iwslt14-resi-dual-reference").validate.metric, Metric::bleu);
-  EXPECT_EQ(recipe("wmt14-resi-dual-reference").train.precision, Precision::fp16);
+  EXPECT_EQ(recipe("iwslt14-resi-dual-reference").validate.metric, ValidationMetric::bleu);
+  EXPECT_EQ(recipe("wmt14-resi-dual-reference").train.precision, TrainingPrecision::fp16);
   EXPECT_EQ(recipe("wmt14-resi-dual-reference").checkpoint.keep_epochs, 10);
-  EXPECT_EQ(recipe("wmt14-resi-dual-reference").validate.metric, Metric::loss);
+  EXPECT_EQ(recipe("wmt14-resi-dual-reference").validate.metric, ValidationMetric::loss);
   EXPECT_TRUE(recipe("wmt14-resi-dual-reference").validate.bleu);
   EXPECT_FALSE(recipe("wmt14-b2t").validate.bleu);
   const TrainConfig opus = recipe("opus100-resi-dual-18-reference");

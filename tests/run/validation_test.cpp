@@ -12,7 +12,7 @@ TEST(Validation, CountsThoseWithoutStrictGainAndPrefersTheNewestOfEqualOnes) {
   State state;
   const auto validate = [&](int64_t update, double loss) {
     state.update = update;
-    return note_validation(state, Metric::loss, loss, 2);
+    return note_validation(state, ValidationMetric::loss, loss, 2);
   };
   EXPECT_EQ(validate(1, 5), Rank::best);
   EXPECT_EQ(validate(2, 4), Rank::best);
@@ -31,24 +31,24 @@ TEST(Validation, CountsThoseWithoutStrictGainAndPrefersTheNewestOfEqualOnes) {
 
 TEST(Validation, HigherBleuIsBetter) {
   State state;
-  EXPECT_EQ(note_validation(state, Metric::bleu, 20, 1), Rank::best);
-  EXPECT_EQ(note_validation(state, Metric::bleu, 19, 1), Rank::none);
-  EXPECT_EQ(note_validation(state, Metric::bleu, 21, 1), Rank::best);
+  EXPECT_EQ(note_validation(state, ValidationMetric::bleu, 20, 1), Rank::best);
+  EXPECT_EQ(note_validation(state, ValidationMetric::bleu, 19, 1), Rank::none);
+  EXPECT_EQ(note_validation(state, ValidationMetric::bleu, 21, 1), Rank::best);
 }
 
 TEST(Validation, OfAModelThatBrokeIsWorseThanAny) {
   State state;
-  EXPECT_EQ(note_validation(state, Metric::loss, 5, 2), Rank::best);
-  EXPECT_EQ(note_validation(state, Metric::loss, std::nan(""), 2), Rank::kept);
+  EXPECT_EQ(note_validation(state, ValidationMetric::loss, 5, 2), Rank::best);
+  EXPECT_EQ(note_validation(state, ValidationMetric::loss, std::nan(""), 2), Rank::kept);
   EXPECT_EQ(state.best[0].value, 5);
   EXPECT_EQ(state.validations_without_gain, 1);
-  EXPECT_EQ(note_validation(state, Metric::loss, 6, 2), Rank::kept);
-  EXPECT_EQ(note_validation(state, Metric::loss, 4, 2), Rank::best);
+  EXPECT_EQ(note_validation(state, ValidationMetric::loss, 6, 2), Rank::kept);
+  EXPECT_EQ(note_validation(state, ValidationMetric::loss, 4, 2), Rank::best);
 
   State broken;
-  EXPECT_EQ(note_validation(broken, Metric::loss, std::nan(""), 2), Rank::none);
+  EXPECT_EQ(note_validation(broken, ValidationMetric::loss, std::nan(""), 2), Rank::none);
   EXPECT_EQ(broken.validations_without_gain, 1);
-  EXPECT_EQ(note_validation(broken, Metric::loss, 7, 2), Rank::best);
+  EXPECT_EQ(note_validation(broken, ValidationMetric::loss, 7, 2), Rank::best);
 }
 
 }  // namespace

@@ -467,10 +467,23 @@ TEST(Choice, ResetsItsOptionsWithItsName) {
 TEST(Choice, KnowsNoKeysOfOtherSchemes) {
   const auto message = [](const std::string& text) { return message_of([&] { read(text); }); };
   EXPECT_EQ(message("name = \"post-ln\"\neta = 0.1"),
-            "f:2: unknown key \"eta\"; known here: name, variant");
+            "f:2: unknown key \"eta\"; resi-dual has it; known here: name, variant");
   EXPECT_EQ(message("name = \"deepnorm\"\nalpah = 2"),
             "f:2: unknown key \"alpah\"; did you mean \"alpha\"?");
   EXPECT_EQ(message("eta = -1"), "f:1: eta: must be at least 0, is -1");
+}
+
+TEST(Choice, DoesNotDependOnTheOrderOfSettings) {
+  const auto set = [](std::vector<std::string> settings) {
+    Choice choice;
+    apply_settings<Choice>(settings, choice);
+    return to_toml(choice);
+  };
+  EXPECT_EQ(set({"alpha=1.5", "name=deepnorm"}), set({"name=deepnorm", "alpha=1.5"}));
+  const std::string fault =
+      "--set eta=2: unknown key \"eta\"; resi-dual has it; known here: name, variant";
+  EXPECT_EQ(message_of([&] { set({"eta=2", "name=post-ln"}); }), fault);
+  EXPECT_EQ(message_of([&] { set({"name=post-ln", "eta=2"}); }), fault);
 }
 
 // As model directories, runs and checkpoints of older versions have them.

@@ -52,7 +52,7 @@ class FairseqFixture {
     return all;
   }
 
-  nn::Batch batch() const {
+  nn::ModelBatch batch() const {
     const Packed source = pack("batch.source"), target = pack("batch.target");
     return nn::translation_batch({source.ids, source.offsets}, {target.ids, target.offsets});
   }

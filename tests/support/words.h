@@ -2,9 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "decode/translator.h"
+#include "model/directory.h"
 #include "support/models.h"
+#include "support/temporary.h"
+#include "text/segmenter.h"
 
 namespace residual::test {
 
@@ -29,6 +33,27 @@ inline std::string words(int first, int count) {
     line += (i > 0 ? " w" : "w") + std::to_string((first + 7 * i) % 46);
   }
   return line;
+}
+
+// A model directory from words to words.
+inline void write_word_model(const fs::path& path, const ModelValues& made) {
+  const TemporaryDirectory text;
+  word_tools().source_vocabulary->save(text / "vocabulary.txt");
+  const text::Segmenter segmenter({.language = "en", .subwords = "none"}, "");
+  segmenter.save(text.path(), "en");
+  segmenter.save(text.path(), "de");
+  model::Description description;
+  description.model = made.config;
+  description.directions = {{"en", "de", ""}};
+  std::vector<model::TensorBytes> tensors;
+  for (const auto& p : model::parameters(made.config)) {
+    const auto& values = made.values.at(p.name);
+    tensors.push_back({p.name,
+                       model::Dtype::f32,
+                       p.shape,
+                       {reinterpret_cast<const char*>(values.data()), p.size() * sizeof(float)}});
+  }
+  model::write_directory(path, description, tensors, text.path());
 }
 
 }  // namespace residual::test

@@ -185,7 +185,7 @@ TEST_F(Learning, Bfloat16StaysNearFloat32) {
   run::TrainConfig c = config();
   const auto some = batches(c, 1);
   Learner exact(c);
-  c.train.precision = run::Precision::bf16;
+  c.train.precision = run::TrainingPrecision::bf16;
   Learner rounded(c);
   const UpdateStep step{.number = 1, .learning_rate = 1e-3};
   const auto a = exact.update(some, step), b = rounded.update(some, step);
@@ -194,7 +194,8 @@ TEST_F(Learning, Bfloat16StaysNearFloat32) {
 }
 
 TEST_F(Learning, IsTheSameWhenBlocksAreRecomputed) {
-  for (const run::Precision precision : {run::Precision::fp32, run::Precision::bf16}) {
+  for (const run::TrainingPrecision precision :
+       {run::TrainingPrecision::fp32, run::TrainingPrecision::bf16}) {
     run::TrainConfig c = config();
     c.train.precision = precision;
     const auto some = batches(c, 2);

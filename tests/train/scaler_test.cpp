@@ -8,7 +8,7 @@ namespace residual::train {
 namespace {
 
 TEST(LossScaler, DoublesAfterAWindowAndHalvesAtOverflow) {
-  LossScaler scaler({.initial = 128, .window = 3, .minimum = 16}, run::Precision::fp16);
+  LossScaler scaler({.initial = 128, .window = 3, .minimum = 16}, run::TrainingPrecision::fp16);
   for (int i = 0; i < 3; ++i) scaler.succeeded();
   EXPECT_EQ(scaler.scale(), 256);
   scaler.succeeded();
@@ -19,7 +19,7 @@ TEST(LossScaler, DoublesAfterAWindowAndHalvesAtOverflow) {
   scaler.succeeded();
   EXPECT_EQ(scaler.scale(), 256);
 
-  LossScaler copy({.initial = 128, .window = 3, .minimum = 16}, run::Precision::fp16);
+  LossScaler copy({.initial = 128, .window = 3, .minimum = 16}, run::TrainingPrecision::fp16);
   copy.restore(scaler.scale(), scaler.good_updates());
   for (LossScaler* s : {&scaler, &copy}) {
     for (int i = 0; i < 4; ++i) s->succeeded();
@@ -28,13 +28,13 @@ TEST(LossScaler, DoublesAfterAWindowAndHalvesAtOverflow) {
 }
 
 TEST(LossScaler, GivesUpBelowTheMinimum) {
-  LossScaler scaler({.initial = 32, .window = 3, .minimum = 16}, run::Precision::fp16);
+  LossScaler scaler({.initial = 32, .window = 3, .minimum = 16}, run::TrainingPrecision::fp16);
   EXPECT_TRUE(scaler.overflowed());
   EXPECT_FALSE(scaler.overflowed());
 }
 
 TEST(LossScaler, IsOneInOtherPrecisions) {
-  LossScaler scaler({}, run::Precision::bf16);
+  LossScaler scaler({}, run::TrainingPrecision::bf16);
   for (int i = 0; i < 5000; ++i) scaler.succeeded();
   EXPECT_EQ(scaler.scale(), 1);
   EXPECT_FALSE(scaler.active());

@@ -328,7 +328,7 @@ TEST_F(Runs, WriteTheTextFilesThatTheyBeganWith) {
   const test::ReverseTask own(100);
   run::TrainConfig config = own.config();
   config.train.max_updates = 20;
-  config.validate.metric = run::Metric::bleu;
+  config.validate.metric = run::ValidationMetric::bleu;
   const char* const files[] = {"vocabulary.txt", "segmentation.en.toml", "segmentation.de.toml"};
   std::map<std::string, std::string> before;
   for (const char* file : files) before[file] = read_file(own.prepared() / file);
@@ -455,7 +455,7 @@ TEST_F(Runs, StopWhenTheLossScaleIsExhausted) {
   }
   run::TrainConfig config = task().config();
   config.schedule = {.kind = run::ScheduleKind::constant, .peak = 1e30, .warmup = 0};
-  config.train.precision = run::Precision::fp16;
+  config.train.precision = run::TrainingPrecision::fp16;
   config.loss_scale = {.initial = 1, .minimum = 0.5};
   auto run = create(config, path("run"));
   Trainer trainer(run);

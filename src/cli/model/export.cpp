@@ -5,27 +5,38 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <memory>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "cli/command.h"
-#include "cli/decoding.h"
+#include "cli/flags.h"
 #include "cli/model/model_output.h"
 
 namespace residual::cli {
 namespace {
 
-enum class Storage { as_it_is, float16, int8, packed };
+enum class Storage { as_stored, float16, int8, packed };
+constexpr auto names(Storage) { return std::array{"as-stored", "fp16", "int8", "packed"}; }
 enum class Format { model, bundle, fairseq, ctranslate2 };
+constexpr auto names(Format) { return std::array{"model", "bundle", "fairseq", "ctranslate2"}; }
 
 struct Options {
   fs::path model;
   ModelOutput output;
   Format format = Format::model;
-  Storage storage = Storage::as_it_is;
+  Storage storage = Storage::as_stored;
 };
+void fields(ConfigVisitor& visit, Options& o) {
+  visit.choice("to", o.format,
+               "a model directory, one file, or a directory for fairseq or CTranslate2");
+  visit.choice(
+      "precision", o.storage,
+      "precision of the weight matrices: as-stored, fp16, int8, or packed (as stored, in a "
+      "layout that is used in place when mapped)");
+}
 
 void write_own_form(const Options& o, const model::Directory& model) {
   const auto tensors_of = o.storage == Storage::float16  ? model::float16_tensors
@@ -63,7 +74,7 @@ void warn_of_tags(const model::Description& description) {
 void run(const Options& o) {
   const auto model = model::Directory::open(o.model);
   const bool own = o.format == Format::model || o.format == Format::bundle;
-  require(own || o.storage == Storage::as_it_is,
+  require(own || o.storage == Storage::as_stored,
           "--precision fp16, int8 and packed are only for ResiDual's own formats; {}",
           o.format == Format::fairseq
               ? "fairseq gets float32"
@@ -94,21 +105,8 @@ void add_export(CLI::App& root) {
       ->type_name("PATH")
       ->group(group);
   options->output.add_to(*command, "PATH", group);
-  add_choice<Format>(*command, "--to", options->format,
-                     {{"model", Format::model},
-                      {"bundle", Format::bundle},
-                      {"fairseq", Format::fairseq},
-                      {"ctranslate2", Format::ctranslate2}},
-                     "a model directory, one file, or a directory for fairseq or CTranslate2")
-      ->group(group);
-  add_choice<Storage>(*command, "--precision", options->storage,
-                      {{"as-stored", Storage::as_it_is},
-                       {"fp16", Storage::float16},
-                       {"int8", Storage::int8},
-                       {"packed", Storage::packed}},
-                      "precision of the weight matrices: as-stored, fp16, int8, or packed (as "
-                      "stored, in a layout that is used in place when mapped)")
-      ->group(group);
+  add_flags(*command, [&](ConfigVisitor& visit) { fields(visit, *options); }, {.group = group},
+            {group});
   command->callback([options] { run(*options); });
 }
 

@@ -69,8 +69,8 @@ std::vector<std::unique_ptr<Metric>> make_metrics(const Options& options) {
   std::vector<std::unique_ptr<Metric>> list;
   if (uses(options, "bleu")) {
     metrics::BleuOptions bleu = options.bleu;
-    bleu.tokenizer = metrics::tokenizer_named(options.tokenizer);
-    bleu.smoothing = metrics::smoothing_named(options.smoothing);
+    bleu.tokenizer = named<metrics::BleuTokenizer>("tokenize", options.tokenizer);
+    bleu.smoothing = named<metrics::Smoothing>("smooth", options.smoothing);
     bleu.lowercase = options.lowercase;
     bleu.effective_order = bleu.effective_order || options.sentence_level;
     list.push_back(std::make_unique<metrics::Bleu>(bleu));
@@ -265,7 +265,7 @@ void add_text_options(CLI::App& command, Options& options) {
 void add_bleu_options(CLI::App& command, Options& options) {
   const std::string group = "BLEU";
   command.add_option("--tokenize", options.tokenizer, "none, 13a, intl, char or zh")
-      ->check(CLI::IsMember(metrics::tokenizer_names()))
+      ->check(CLI::IsMember(all_names<metrics::BleuTokenizer>()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
@@ -274,7 +274,7 @@ void add_bleu_options(CLI::App& command, Options& options) {
   command
       .add_option("--smooth-method", options.smoothing,
                   "smoothing of orders without matches: none, floor, add-k or exp")
-      ->check(CLI::IsMember(metrics::smoothing_names()))
+      ->check(CLI::IsMember(all_names<metrics::Smoothing>()))
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);

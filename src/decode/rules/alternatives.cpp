@@ -5,7 +5,7 @@
 namespace residual::decode {
 
 void begin_alternatives(Outlook& outlook, Candidates& candidates) {
-  for (const Choice& choice : outlook.likeliest(0)) {
+  for (const TokenChoice& choice : outlook.likeliest(0)) {
     const auto group = static_cast<int32_t>(candidates.size());
     if (group == outlook.sentence().groups()) break;
     candidates.push_back({.score = outlook.score(0) + choice.log_probability,

@@ -45,7 +45,7 @@ void offer(Outlook& outlook, int h, int32_t group, std::span<const int32_t> also
            Candidates& candidates) {
   const double sum = outlook.score(h);
   int nth = 0;
-  for (const Choice& choice : outlook.likeliest(h, also)) {
+  for (const TokenChoice& choice : outlook.likeliest(h, also)) {
     candidates.push_back({.score = sum + choice.log_probability,
                           .parent = h,
                           .lane = group,
@@ -83,7 +83,7 @@ void search_beam(Outlook& outlook, Candidates& candidates) {
 
 void end_all(Outlook& outlook, Candidates& candidates) {
   for (int h = 0; h < outlook.hypotheses(); ++h) {
-    const Choice choice = outlook.given(h, kEos);
+    const TokenChoice choice = outlook.given(h, kEos);
     candidates.push_back({.score = outlook.score(h) + choice.log_probability,
                           .parent = h,
                           .lane = outlook.sentence().live[h].lane,

@@ -21,9 +21,9 @@ void require_number(float normaliser) {
           "the model's output is not a number; its weights are damaged or did not converge");
 }
 
-std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
-                                           std::span<const int32_t> forbidden,
-                                           std::span<const int32_t> also) {
+std::span<const TokenChoice> Chooser::likeliest(float* logits, int64_t k,
+                                                std::span<const int32_t> forbidden,
+                                                std::span<const int32_t> also) {
   // Those that are forbidden may be among the best, and <unk> may fall behind by its penalty.
   const int64_t spare = static_cast<int64_t>(forbidden.size()) + (unk_penalty_ != 0 ? 1 : 0);
   const bool is_roomy = k + spare <= kernels::kMostBest;
@@ -46,20 +46,21 @@ std::span<const Choice> Chooser::likeliest(float* logits, int64_t k,
   }
   allowed(best_, normaliser, k, forbidden);
   for (const int32_t token : also) {
-    const auto is_token = [&](const Choice& choice) { return choice.token == token; };
+    const auto is_token = [&](const TokenChoice& choice) { return choice.token == token; };
     if (std::ranges::any_of(choices_, is_token)) continue;
     choices_.push_back({token, logits[token] - normaliser - penalty(token)});
   }
   return choices_;
 }
 
-std::span<const Choice> Chooser::likeliest(const kernels::RowSummary& row, int64_t k,
-                                           std::span<const int32_t> forbidden) {
+std::span<const TokenChoice> Chooser::likeliest(const kernels::RowSummary& row, int64_t k,
+                                                std::span<const int32_t> forbidden) {
   return allowed({row.best, static_cast<size_t>(row.found)}, row.log_sum_exp(), k, forbidden);
 }
 
-std::span<const Choice> Chooser::allowed(std::span<const kernels::Scored> best, float normaliser,
-                                         int64_t k, std::span<const int32_t> forbidden) {
+std::span<const TokenChoice> Chooser::allowed(std::span<const kernels::Scored> best,
+                                              float normaliser, int64_t k,
+                                              std::span<const int32_t> forbidden) {
   require_number(normaliser);
   choices_.clear();
   for (const auto& [value, token] : best) {
@@ -67,19 +68,19 @@ std::span<const Choice> Chooser::allowed(std::span<const kernels::Scored> best, 
     choices_.push_back({token, value - normaliser - penalty(token)});
   }
   if (unk_penalty_ != 0) {
-    std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);
+    std::ranges::stable_sort(choices_, std::greater<>(), &TokenChoice::log_probability);
   }
   if (static_cast<int64_t>(choices_.size()) > k) choices_.resize(k);
   return choices_;
 }
 
-Choice Chooser::given(const float* logits, int32_t token) const {
+TokenChoice Chooser::given(const float* logits, int32_t token) const {
   const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
   require_number(normaliser);
   return {token, logits[token] - normaliser - penalty(token)};
 }
 
-Choice Chooser::given(const kernels::RowSummary& row) const {
+TokenChoice Chooser::given(const kernels::RowSummary& row) const {
   const float normaliser = row.log_sum_exp();
   require_number(normaliser);
   return {row.asked.index, row.asked.value - normaliser - penalty(row.asked.index)};

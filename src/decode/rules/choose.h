@@ -9,7 +9,7 @@
 
 namespace residual::decode {
 
-struct Choice {
+struct TokenChoice {
   int32_t token;
   float log_probability;  // less unk_penalty, for <unk>
 };
@@ -28,29 +28,30 @@ class Chooser {
   // The k likeliest tokens, likeliest first; fewer if there are not so many. Then those of `also`
   // that are not among them. May overwrite the logits of forbidden tokens. An Error if a logit is
   // not a number.
-  std::span<const Choice> likeliest(float* logits, int64_t k, std::span<const int32_t> forbidden,
-                                    std::span<const int32_t> also = {});
+  std::span<const TokenChoice> likeliest(float* logits, int64_t k,
+                                         std::span<const int32_t> forbidden,
+                                         std::span<const int32_t> also = {});
 
   // The same of a row of which `row` knows at least the k + kSpare best. REQUIRES: no more tokens
   // than kSpare are forbidden, <unk> counted if it has a penalty, which is not negative.
   static constexpr int64_t kSpare = 3;
-  std::span<const Choice> likeliest(const kernels::RowSummary& row, int64_t k,
-                                    std::span<const int32_t> forbidden);
+  std::span<const TokenChoice> likeliest(const kernels::RowSummary& row, int64_t k,
+                                         std::span<const int32_t> forbidden);
 
   // The log-probability of one token.
-  Choice given(const float* logits, int32_t token) const;
-  Choice given(const kernels::RowSummary& row) const;  // the one that was asked for
+  TokenChoice given(const float* logits, int32_t token) const;
+  TokenChoice given(const kernels::RowSummary& row) const;  // the one that was asked for
 
  private:
   // Those of the best that are allowed, at most k.
-  std::span<const Choice> allowed(std::span<const kernels::Scored> best, float normaliser,
-                                  int64_t k, std::span<const int32_t> forbidden);
+  std::span<const TokenChoice> allowed(std::span<const kernels::Scored> best, float normaliser,
+                                       int64_t k, std::span<const int32_t> forbidden);
   float penalty(int32_t token) const;
 
   int64_t vocabulary_;
   float unk_penalty_;
   std::vector<kernels::Scored> best_;
-  std::vector<Choice> choices_;
+  std::vector<TokenChoice> choices_;
 };
 
 }  // namespace residual::decode

@@ -22,13 +22,13 @@ void Outlook::turn_to(const Sentence& sentence, const int32_t* paths, int64_t st
   chooser_.set_unk_penalty(sentence.restrictions.unk_penalty());
 }
 
-Choice Outlook::given(int h, int32_t token) const {
+TokenChoice Outlook::given(int h, int32_t token) const {
   const int64_t row = sentence_->first_row + h;
   return sentence_->is_summarised ? chooser_.given(models_.summary(row))
                                   : chooser_.given(models_.logits(row), token);
 }
 
-std::span<const Choice> Outlook::likeliest(int h, std::span<const int32_t> also) {
+std::span<const TokenChoice> Outlook::likeliest(int h, std::span<const int32_t> also) {
   const int64_t most = 2 * options().beam;
   const int64_t row = sentence_->first_row + h;
   return sentence_->is_summarised

@@ -31,11 +31,11 @@ class Outlook {
   double score(int h) const { return tree_[sentence_->live[h].node].score; }
 
   // The log-probability of a token. REQUIRES: of a summarised sentence, the token that was asked.
-  Choice given(int h, int32_t token) const;
+  TokenChoice given(int h, int32_t token) const;
   // Twice as many tokens as the beam is wide, likeliest first, without forbidden ones: enough for
   // one group, even if all other groups' tokens cost too much. Then those of `also` that are not
   // among them. Valid until the next call.
-  std::span<const Choice> likeliest(int h, std::span<const int32_t> also = {});
+  std::span<const TokenChoice> likeliest(int h, std::span<const int32_t> also = {});
   // Tokens that must not come next. Valid until the next call.
   std::span<const int32_t> forbidden(int h);
   // All logits of a hypothesis. REQUIRES: the sentence is not summarised.

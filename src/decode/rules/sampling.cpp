@@ -32,8 +32,8 @@ void Sampler::sample(Outlook& outlook, Candidates& candidates) {
     const auto row = outlook.logits(h);
     row_.assign(row.begin(), row.end());
     const auto place = static_cast<uint64_t>(s.length * s.options().beam + number);
-    const Choice choice = draw(row_.data(), sampling, outlook.forbidden(h),
-                               s.restrictions.unk_penalty(), random.uniform(place));
+    const TokenChoice choice = draw(row_.data(), sampling, outlook.forbidden(h),
+                                    s.restrictions.unk_penalty(), random.uniform(place));
     candidates.push_back({.score = outlook.score(h) + choice.log_probability,
                           .parent = h,
                           .lane = number,
@@ -46,8 +46,8 @@ void Sampler::sample(Outlook& outlook, Candidates& candidates) {
   }
 }
 
-Choice Sampler::draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
-                     double unk_penalty, double uniform) {
+TokenChoice Sampler::draw(float* logits, const Sampling& sampling,
+                          std::span<const int32_t> forbidden, double unk_penalty, double uniform) {
   const float normaliser = kernels::log_sum_exp(logits, vocabulary_);
   require_number(normaliser);
   if (unk_penalty != 0) logits[Vocabulary::kUnk] -= static_cast<float>(unk_penalty);
@@ -61,13 +61,13 @@ Choice Sampler::draw(float* logits, const Sampling& sampling, std::span<const in
   if (choices_.empty()) return {Vocabulary::kEos, end - normaliser};
   const bool is_cut = sampling.top_k > 0 || sampling.top_p < 1;
   if (is_cut) {
-    std::ranges::stable_sort(choices_, std::greater<>(), &Choice::log_probability);
+    std::ranges::stable_sort(choices_, std::greater<>(), &TokenChoice::log_probability);
     if (sampling.top_k > 0) {
       choices_.resize(std::min(choices_.size(), static_cast<size_t>(sampling.top_k)));
     }
   }
-  const float top = std::ranges::max(choices_, {}, &Choice::log_probability).log_probability;
-  const auto weight = [&](const Choice& c) {
+  const float top = std::ranges::max(choices_, {}, &TokenChoice::log_probability).log_probability;
+  const auto weight = [&](const TokenChoice& c) {
     return std::exp((c.log_probability - top) / sampling.temperature);
   };
   double total = 0;

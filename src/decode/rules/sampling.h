@@ -25,13 +25,13 @@ class Sampler {
 
   // One token drawn by `uniform`, a random number in [0, 1); </s> if all are forbidden. Overwrites
   // the logits.
-  Choice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
-              double unk_penalty, double uniform);
+  TokenChoice draw(float* logits, const Sampling& sampling, std::span<const int32_t> forbidden,
+                   double unk_penalty, double uniform);
 
  private:
   int64_t vocabulary_;
   std::vector<float> row_;
-  std::vector<Choice> choices_;
+  std::vector<TokenChoice> choices_;
 };
 
 }  // namespace residual::decode

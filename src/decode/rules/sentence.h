@@ -32,7 +32,7 @@ struct Candidate {
   double score;               // sum of log-probabilities
   int parent;                 // index among the sentence's live hypotheses
   int32_t lane;               // as Live::lane
-  Choice choice;              // the token
+  TokenChoice choice;         // the token
   int nth = 0;                // likeliest token of its parent, from 0
   double likeness = 0;        // cost of tokens that earlier groups have chosen; not in the score
   bool is_among_best = true;  // of its rivals; only such a candidate may end
