@@ -3,6 +3,7 @@
 #include "schemes/admin.h"
 #include "schemes/b2t.h"
 #include "schemes/deepnorm.h"
+#include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
 #include "schemes/post_ln.h"
 #include "schemes/pre_ln.h"
@@ -17,7 +18,8 @@ template <class... S>
 struct List {};
 
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
-using Schemes =
-    List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet>;
+using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
+                     // since 2023
+                     DenseFormer>;
 
 }  // namespace residual::schemes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -63,6 +64,7 @@ class Blocks {
 
   int size() const { return count_; }
   int per_layer() const { return per_layer_; }
+  int layer(int k) const { return k / per_layer_; }
   bool opens_layer(int k) const { return k % per_layer_ == 0; }
   bool closes_layer(int k) const { return (k + 1) % per_layer_ == 0; }
 
@@ -95,15 +97,17 @@ class Scheme {
   virtual void calibrate(const Tensor& /*x*/, const Blocks<A>& /*f*/) {}
 };
 
-inline std::string numbered(std::string_view name, int k) { return fmt::format("{}.{}", name, k); }
+inline std::string numbered(std::string_view name, int64_t k) {
+  return fmt::format("{}.{}", name, k);
+}
 
 constexpr double kNormEpsilon = 1e-5;  // PyTorch's and so fairseq's
 
 // One LayerNorm per block: norm.0, norm.1, ...
 template <class A>
-std::vector<typename A::Norm> norms(A& a, int count) {
+std::vector<typename A::Norm> norms(A& a, int count, std::string_view name = "norm") {
   std::vector<typename A::Norm> made;
-  for (int k = 0; k < count; ++k) made.push_back(a.norm(numbered("norm", k), kNormEpsilon));
+  for (int k = 0; k < count; ++k) made.push_back(a.norm(numbered(name, k), kNormEpsilon));
   return made;
 }
 

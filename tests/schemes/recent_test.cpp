@@ -1,0 +1,37 @@
+// What is true of one scheme only, for those published since 2023.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "schemes/toy_blocks.h"
+
+namespace residual::schemes {
+namespace {
+
+const Rows kX = random_rows(3, 21);
+
+TEST(DenseFormer, StartsAsPreLn) {
+  for (const DenseFormer::Options options : {DenseFormer::Options{}, {.dilation = 2, .period = 2}})
+    EXPECT_EQ(run({.name = "denseformer", .options = options}, kX, toy()).at,
+              run({.name = "pre-ln"}, kX, toy()).at);
+}
+
+// The average after the last layer, of those that it may take, here the embedding.
+TEST(DenseFormer, DilationAndPeriodLeaveOutLayersAndAverages) {
+  const auto weights = [](DenseFormer::Options options) {
+    A a(kWidth);
+    make(a, {.layers = 4}, {.name = "denseformer", .options = options});
+    std::string names;
+    for (const auto& [name, values] : a.parameters())
+      if (name.starts_with("weight.")) names += name.substr(6) + " ";
+    return names;
+  };
+  EXPECT_EQ(weights({.dilation = 2}), ".1.1 .2.0 .2.2 .3.1 .3.3 .4.0 .4.2 .4.4 ");
+  EXPECT_EQ(weights({.dilation = 4, .period = 2}), ".2.2 .4.0 .4.4 ");
+}
+
+}  // namespace
+}  // namespace residual::schemes
