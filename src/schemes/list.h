@@ -5,6 +5,7 @@
 #include "schemes/deepnorm.h"
 #include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
+#include "schemes/laurel.h"
 #include "schemes/post_ln.h"
 #include "schemes/pre_ln.h"
 #include "schemes/resi_dual.h"
@@ -20,6 +21,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer>;
+                     DenseFormer, Laurel>;
 
 }  // namespace residual::schemes

@@ -33,5 +33,9 @@ TEST(DenseFormer, DilationAndPeriodLeaveOutLayersAndAverages) {
   EXPECT_EQ(weights({.dilation = 4, .period = 2}), ".2.2 .4.0 .4.4 ");
 }
 
+TEST(Laurel, StartsAsPreLn) {
+  EXPECT_EQ(run({.name = "laurel"}, kX, toy()).at, run({.name = "pre-ln"}, kX, toy()).at);
+}
+
 }  // namespace
 }  // namespace residual::schemes
