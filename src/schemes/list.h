@@ -6,6 +6,7 @@
 #include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
 #include "schemes/laurel.h"
+#include "schemes/mix_ln.h"
 #include "schemes/post_ln.h"
 #include "schemes/pre_ln.h"
 #include "schemes/resi_dual.h"
@@ -21,6 +22,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer, Laurel>;
+                     DenseFormer, Laurel, MixLn>;
 
 }  // namespace residual::schemes

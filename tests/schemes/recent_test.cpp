@@ -37,5 +37,16 @@ TEST(Laurel, StartsAsPreLn) {
   EXPECT_EQ(run({.name = "laurel"}, kX, toy()).at, run({.name = "pre-ln"}, kX, toy()).at);
 }
 
+TEST(MixLn, IsPreLnWithoutPostLnLayersAndNormalisedPostLnWithThoseOnly) {
+  const auto mixed = [](double share) {
+    return run({.name = "mix-ln", .options = MixLn::Options{.post_share = share}}, kX, toy());
+  };
+  const Rows post = run({.name = "post-ln"}, kX, toy());
+  EXPECT_EQ(mixed(0).at, run({.name = "pre-ln"}, kX, toy()).at);
+  EXPECT_EQ(mixed(1).at, layer_norm(post).at);
+  EXPECT_GT(largest_difference(mixed(0.4), mixed(0)), 1e-2);  // one layer of three
+  EXPECT_EQ(mixed(0.4).at, mixed(0.6).at);
+}
+
 }  // namespace
 }  // namespace residual::schemes
