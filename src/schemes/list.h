@@ -7,6 +7,7 @@
 #include "schemes/dlcl.h"
 #include "schemes/laurel.h"
 #include "schemes/mix_ln.h"
+#include "schemes/peri_ln.h"
 #include "schemes/post_ln.h"
 #include "schemes/pre_ln.h"
 #include "schemes/resi_dual.h"
@@ -22,6 +23,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer, Laurel, MixLn>;
+                     DenseFormer, Laurel, MixLn, PeriLn>;
 
 }  // namespace residual::schemes

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "schemes/sandwich.h"
 #include "schemes/toy_blocks.h"
 
 namespace residual::schemes {
@@ -46,6 +47,12 @@ TEST(MixLn, IsPreLnWithoutPostLnLayersAndNormalisedPostLnWithThoseOnly) {
   EXPECT_EQ(mixed(1).at, layer_norm(post).at);
   EXPECT_GT(largest_difference(mixed(0.4), mixed(0)), 1e-2);  // one layer of three
   EXPECT_EQ(mixed(0.4).at, mixed(0.6).at);
+}
+
+TEST(PeriLn, IsSandwichWithoutABranchScale) {
+  A a(kWidth);
+  const Sandwich::On<A> sandwich(a, kEncoder, {});
+  EXPECT_EQ(run({.name = "peri-ln"}, kX, toy()).at, sandwich.forward(kX, toy()).at);
 }
 
 }  // namespace
