@@ -6,6 +6,7 @@
 #include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
 #include "schemes/laurel.h"
+#include "schemes/ln_scaling.h"
 #include "schemes/mix_ln.h"
 #include "schemes/peri_ln.h"
 #include "schemes/post_ln.h"
@@ -23,6 +24,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer, Laurel, MixLn, PeriLn>;
+                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling>;
 
 }  // namespace residual::schemes

@@ -55,5 +55,15 @@ TEST(PeriLn, IsSandwichWithoutABranchScale) {
   EXPECT_EQ(run({.name = "peri-ln"}, kX, toy()).at, sandwich.forward(kX, toy()).at);
 }
 
+TEST(LnScaling, IsPreLnInTheFirstLayerAndDividesBelowTheOthers) {
+  const Stack one = {.layers = 1}, two = {.layers = 2};
+  EXPECT_EQ(run({.name = "ln-scaling"}, kX, toy(one), one).at,
+            run({.name = "pre-ln"}, kX, toy(one), one).at);
+  const ToyBlocks f = toy(two);
+  Rows x = kX;
+  for (int k = 0; k < 4; ++k) x = add(x, f(k, scale(layer_norm(x), k < 2 ? 1 : 1 / std::sqrt(2))));
+  EXPECT_LT(largest_difference(run({.name = "ln-scaling"}, kX, f, two), layer_norm(x)), 1e-12);
+}
+
 }  // namespace
 }  // namespace residual::schemes
