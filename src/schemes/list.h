@@ -5,6 +5,7 @@
 #include "schemes/deepnorm.h"
 #include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
+#include "schemes/keel.h"
 #include "schemes/laurel.h"
 #include "schemes/ln_scaling.h"
 #include "schemes/mix_ln.h"
@@ -24,6 +25,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling>;
+                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel>;
 
 }  // namespace residual::schemes

@@ -65,5 +65,14 @@ TEST(LnScaling, IsPreLnInTheFirstLayerAndDividesBelowTheOthers) {
   EXPECT_LT(largest_difference(run({.name = "ln-scaling"}, kX, f, two), layer_norm(x)), 1e-12);
 }
 
+// Each block sees a normalised input, here that of the norm before it up to epsilon.
+TEST(Keel, WithAHighwayOfOneOnANormalisedInputIsPostLn) {
+  const Rows x = layer_norm(kX);
+  const Choice one{.name = "keel", .options = Keel::Options{.highway = 1}};
+  EXPECT_LT(largest_difference(run(one, x, toy()), run({.name = "post-ln"}, x, toy())), 1e-4);
+  const Choice by_depth{.name = "keel", .options = Keel::Options{.highway = 6}};
+  EXPECT_EQ(run({.name = "keel"}, x, toy()).at, run(by_depth, x, toy()).at);
+}
+
 }  // namespace
 }  // namespace residual::schemes
