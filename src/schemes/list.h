@@ -14,6 +14,7 @@
 #include "schemes/pre_ln.h"
 #include "schemes/resi_dual.h"
 #include "schemes/rezero.h"
+#include "schemes/siamese_norm.h"
 #include "schemes/t_fixup.h"
 #include "schemes/tau_resnet.h"
 
@@ -25,6 +26,6 @@ struct List {};
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
 using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
                      // since 2023
-                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel>;
+                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm>;
 
 }  // namespace residual::schemes

@@ -74,5 +74,23 @@ TEST(Keel, WithAHighwayOfOneOnANormalisedInputIsPostLn) {
   EXPECT_EQ(run({.name = "keel"}, x, toy()).at, run(by_depth, x, toy()).at);
 }
 
+// Silencing one stream's norms leaves the other stream, as the paper says.
+TEST(SiameseNorm, WithoutItsPostLnStreamIsPreLnWithBranchesNormalisedTwice) {
+  A a(kWidth);
+  const auto scheme = make(a, kEncoder, {.name = "siamese-norm"});
+  for (const auto& [name, values] : a.parameters())
+    if (name.starts_with("norm.")) std::ranges::fill(*values, 0);
+  const ToyBlocks f = toy();
+  Rows d = kX;
+  for (int k = 0; k < f.size(); ++k) d = add(d, f(k, layer_norm(layer_norm(d))));
+  // x is then z / c of the last block only; its norm is silent too.
+  EXPECT_LT(largest_difference(scheme->forward(kX, f), layer_norm(layer_norm(d))), 1e-12);
+}
+
+TEST(SiameseNorm, SilentBlocksGiveTheNormalisedInput) {
+  const Rows y = run({.name = "siamese-norm"}, kX, toy(kEncoder, 0));
+  EXPECT_LT(largest_difference(y, layer_norm(kX)), 1e-4);
+}
+
 }  // namespace
 }  // namespace residual::schemes
