@@ -3,8 +3,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "nn/parameters.h"
+#include "ops/gates.h"
 #include "ops/norm.h"
 #include "schemes/scheme.h"
 
@@ -20,11 +22,22 @@ class Rows {
   explicit Rows(ops::Branch branch) : branch_(std::move(branch)) {}
 
   const ops::Branch& branch() const { return branch_; }
-  Tensor value() const { return ops::reference::dropout(branch_.f, branch_.dropout); }
+  // With its dropout, which is applied at the first call.
+  const Tensor& value() const {
+    if (!value_.defined()) value_ = ops::reference::dropout(branch_.f, branch_.dropout);
+    return value_;
+  }
 
  private:
   ops::Branch branch_;
+  mutable Tensor value_;
 };
+
+inline std::vector<Tensor> values_of(const std::vector<Rows>& streams) {
+  std::vector<Tensor> all;
+  for (const Rows& x : streams) all.push_back(x.value());
+  return all;
+}
 
 class Arithmetic {
  public:
@@ -36,6 +49,13 @@ class Arithmetic {
   struct Scalar {
     at::Tensor value;
   };
+  struct Vectors {
+    at::Tensor values;  // [m, d]
+  };
+  struct Numbers {
+    at::Tensor values;
+  };
+  using Gates = ops::Gates;
   struct Norm {
     ops::Affine affine;
 
@@ -57,6 +77,12 @@ class Arithmetic {
   }
   Vector vector(const std::string& name, double /*value*/) const { return {find(name)}; }
   Scalar scalar(const std::string& name, double /*value*/) const { return {find(name)}; }
+  Vectors vectors(const std::string& name, int count, double /*value*/) const {
+    return {find(name).view({count, -1})};
+  }
+  Numbers numbers(const std::string& name, int /*count*/, double /*value*/) const {
+    return {find(name)};
+  }
 
  private:
   const at::Tensor& find(const std::string& name) const { return parameters_.at(prefix_ + name); }
@@ -75,6 +101,27 @@ inline Rows add(const Rows& x, const Arithmetic::Scalar& c, const Rows& f) {
 inline Rows scale(const Rows& x, double c) { return c == 1 ? x : Rows(x.value() * c); }
 inline Rows scale(const Arithmetic::Scalar& c, const Rows& x) { return c.value * x.value(); }
 inline Rows scale(const Arithmetic::Vector& w, const Rows& x) { return w.values * x.value(); }
+inline ops::Gates dots(const Arithmetic::Vectors& w, const Rows& x) {
+  return ops::dots(w.values, x.value());
+}
+inline ops::Gates constant(const Arithmetic::Numbers& b, const std::vector<double>& start) {
+  return ops::constant(b.values, start);
+}
+inline ops::Gates scale(const Arithmetic::Scalar& c, const ops::Gates& g) {
+  return {c.value * g.values};
+}
+inline ops::Gates over_rms(const ops::Gates& g, const std::vector<Rows>& streams, double epsilon) {
+  return ops::over_rms(g, values_of(streams), epsilon);
+}
+inline Rows add(const Rows& x, const ops::Gates& g, int column, const Rows& f) {
+  return ops::add(x.value(), g, column, f.value());
+}
+inline Rows mix(const ops::Gates& g, int first, int stride, const std::vector<Rows>& streams) {
+  Tensor sum = ops::scale(g, first, streams[0].value());
+  for (size_t i = 1; i < streams.size(); ++i)
+    sum = ops::add(sum, g, first + static_cast<int>(i) * stride, streams[i].value());
+  return sum;
+}
 inline double variance(const Rows& x) { return x.value().var(/*unbiased=*/false).item<double>(); }
 inline void assign(const Arithmetic::Vector& w, double c) {
   const at::NoGradGuard no_grad;
@@ -82,6 +129,6 @@ inline void assign(const Arithmetic::Vector& w, double c) {
   values.fill_(c);
 }
 
-static_assert(schemes::Arithmetic<Arithmetic>);
+static_assert(schemes::GatedArithmetic<Arithmetic>);
 
 }  // namespace residual::nn

@@ -60,7 +60,10 @@ class EveryScheme : public testing::TestWithParam<Case> {
     // Away from the special values that training starts from (ReZero's 0, a norm's 1 and 0).
     uint64_t i = 0;
     for (const auto& [name, values] : arithmetic.parameters()) {
-      for (double& value : *values) value += 0.3 + 0.2 * Random(3).uniform(i++);
+      for (double& value : *values) {
+        value += (i % 2 == 0 ? 1 : -1) * (0.1 + 0.2 * Random(3).uniform(i));
+        ++i;
+      }
     }
   }
   ToyBlocks blocks() const {
@@ -103,12 +106,14 @@ TEST_P(EveryScheme, LetsEveryBlockAndTheInputReachTheOutput) {
   EXPECT_GT(largest_difference(scheme->forward(random_rows(2, 4), blocks()), y), 1e-3);
 }
 
+// One that is not used changes no bit. Some that are used change little: a norm takes out what
+// scales equal streams.
 TEST_P(EveryScheme, UsesEveryParameterItDeclares) {
   const Rows x = random_rows(2, 5);
   const Rows y = scheme->forward(x, blocks());
   for (const auto& [name, values] : arithmetic.parameters()) {
     (*values)[0] += 0.1;
-    EXPECT_GT(largest_difference(scheme->forward(x, blocks()), y), 1e-7) << name;
+    EXPECT_GT(largest_difference(scheme->forward(x, blocks()), y), 0) << name;
     (*values)[0] -= 0.1;
   }
 }
