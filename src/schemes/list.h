@@ -5,6 +5,7 @@
 #include "schemes/deepnorm.h"
 #include "schemes/denseformer.h"
 #include "schemes/dlcl.h"
+#include "schemes/hyper_connections.h"
 #include "schemes/keel.h"
 #include "schemes/laurel.h"
 #include "schemes/ln_scaling.h"
@@ -24,8 +25,9 @@ template <class... S>
 struct List {};
 
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
-using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
-                     // since 2023
-                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm>;
+using Schemes =
+    List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
+         // since 2023
+         DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm, HyperConnections>;
 
 }  // namespace residual::schemes

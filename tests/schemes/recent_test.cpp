@@ -92,5 +92,38 @@ TEST(SiameseNorm, SilentBlocksGiveTheNormalisedInput) {
   EXPECT_LT(largest_difference(y, layer_norm(kX)), 1e-4);
 }
 
+TEST(HyperConnections, WithOneStreamAreAtTheirStartPreLn) {
+  for (const char* variant : {"static", "dynamic"}) {
+    const Choice one{.name = "hyper-connections",
+                     .variant = variant,
+                     .options = HyperConnections::Options{.streams = 1}};
+    EXPECT_EQ(run(one, kX, toy()).at, run({.name = "pre-ln"}, kX, toy()).at);
+  }
+}
+
+// Their sum is n times Pre-LN's stream, which the last norm takes out but for epsilon.
+TEST(HyperConnections, StartAsPreLn) {
+  const Rows pre = run({.name = "pre-ln"}, kX, toy());
+  for (const char* variant : {"static", "dynamic"})
+    EXPECT_LT(
+        largest_difference(run({.name = "hyper-connections", .variant = variant}, kX, toy()), pre),
+        1e-4);
+}
+
+TEST(HyperConnections, WithoutGatesAreTheirStaticForm) {
+  A dynamic(kWidth), fixed(kWidth);
+  const auto with = make(dynamic, kDecoder, {.name = "hyper-connections", .variant = "dynamic"});
+  const auto without = make(fixed, kDecoder, {.name = "hyper-connections", .variant = "static"});
+  uint64_t i = 0;
+  for (const auto& [name, values] : fixed.parameters()) {
+    for (double& value : *values) value += 0.2 * Random(4).uniform(i++);
+    *dynamic.parameters().at(name) = *values;
+  }
+  const ToyBlocks f = toy(kDecoder);
+  EXPECT_EQ(with->forward(kX, f).at, without->forward(kX, f).at);
+  (*dynamic.parameters().at("gate.1"))[0] = 0.5;
+  EXPECT_GT(largest_difference(with->forward(kX, f), without->forward(kX, f)), 1e-6);
+}
+
 }  // namespace
 }  // namespace residual::schemes
