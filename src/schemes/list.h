@@ -9,6 +9,7 @@
 #include "schemes/keel.h"
 #include "schemes/laurel.h"
 #include "schemes/ln_scaling.h"
+#include "schemes/mhc.h"
 #include "schemes/mix_ln.h"
 #include "schemes/peri_ln.h"
 #include "schemes/post_ln.h"
@@ -28,6 +29,6 @@ struct List {};
 using Schemes =
     List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
          // since 2023
-         DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm, HyperConnections>;
+         DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm, HyperConnections, Mhc>;
 
 }  // namespace residual::schemes

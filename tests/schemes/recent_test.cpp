@@ -125,5 +125,23 @@ TEST(HyperConnections, WithoutGatesAreTheirStaticForm) {
   EXPECT_GT(largest_difference(with->forward(kX, f), without->forward(kX, f)), 1e-6);
 }
 
+TEST(Mhc, StartsAsPreLn) {
+  EXPECT_LT(largest_difference(run({.name = "mhc"}, kX, toy()), run({.name = "pre-ln"}, kX, toy())),
+            1e-4);
+}
+
+TEST(Mhc, MixesByMatricesWhoseRowsAndColumnsSumToOne) {
+  A a(kWidth);
+  const auto w = a.vectors("w", 9, 0);
+  for (size_t i = 0; i < w.values->size(); ++i) (*w.values)[i] = Random(5).uniform(i) - 0.5;
+  const auto m = sinkhorn(dots(w, kX), 20);
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_NEAR(m(row, 3 * i) + m(row, 3 * i + 1) + m(row, 3 * i + 2), 1, 1e-12);
+      EXPECT_NEAR(m(row, i) + m(row, 3 + i) + m(row, 6 + i), 1, 1e-6);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace residual::schemes
