@@ -1,6 +1,7 @@
 #pragma once
 
 #include "schemes/admin.h"
+#include "schemes/attention_residuals.h"
 #include "schemes/b2t.h"
 #include "schemes/deepnorm.h"
 #include "schemes/denseformer.h"
@@ -26,9 +27,9 @@ template <class... S>
 struct List {};
 
 // The one list. A scheme that stands here is tested, trainable, decodable, probed and in the study.
-using Schemes =
-    List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
-         // since 2023
-         DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm, HyperConnections, Mhc>;
+using Schemes = List<PostLn, PreLn, ResiDual, DeepNorm, Admin, B2t, Dlcl, TFixup, ReZero, TauResNet,
+                     // since 2023
+                     DenseFormer, Laurel, MixLn, PeriLn, LnScaling, Keel, SiameseNorm,
+                     HyperConnections, Mhc, AttentionResiduals>;
 
 }  // namespace residual::schemes

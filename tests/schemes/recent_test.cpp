@@ -143,5 +143,30 @@ TEST(Mhc, MixesByMatricesWhoseRowsAndColumnsSumToOne) {
   }
 }
 
+// With queries of 0 a block sees the average of what is below it.
+TEST(AttentionResiduals, StartAsAverages) {
+  const ToyBlocks f = toy();
+  const auto mean = [](const std::vector<Rows>& all) {
+    Rows sum = scale(all[0], 0);
+    for (const Rows& each : all) sum = add(sum, 1.0 / static_cast<double>(all.size()), each);
+    return sum;
+  };
+  std::vector<Rows> all = {kX}, pairs = {kX};
+  for (int k = 0; k < f.size(); ++k) all.push_back(f(k, layer_norm(mean(all))));
+  EXPECT_LT(largest_difference(run({.name = "attention-residuals"}, kX, f), layer_norm(mean(all))),
+            1e-12);
+  for (int k = 0; k < f.size(); ++k) {
+    const Rows z = f(k, layer_norm(mean(pairs)));
+    if (k % 2 == 0) {
+      pairs.push_back(z);
+    } else {
+      pairs.back() = add(pairs.back(), z);
+    }
+  }
+  const Choice paired{.name = "attention-residuals",
+                      .options = AttentionResiduals::Options{.group = 2}};
+  EXPECT_LT(largest_difference(run(paired, kX, f), layer_norm(mean(pairs))), 1e-12);
+}
+
 }  // namespace
 }  // namespace residual::schemes
