@@ -92,6 +92,23 @@ class RowArithmetic {
   struct Scalar {
     float value;
   };
+  struct Vectors {
+    const float* values;  // [count, width]
+    int count;
+  };
+  struct Numbers {
+    std::span<const float> values;
+  };
+  // [rows, columns]; one row: the same for all.
+  struct Gates {
+    int columns = 0;
+    std::vector<float> values;
+
+    int64_t rows() const { return static_cast<int64_t>(values.size()) / columns; }
+    float at(int64_t row, int column) const {
+      return values[(rows() == 1 ? 0 : row * columns) + column];
+    }
+  };
   class Norm {
    public:
     explicit Norm(const kernels::Norm& norm) : norm_(norm) {}
@@ -115,6 +132,12 @@ class RowArithmetic {
   }
   Vector vector(const std::string& name, double /*value*/) { return {find_(name).data()}; }
   Scalar scalar(const std::string& name, double /*value*/) { return {find_(name)[0]}; }
+  Vectors vectors(const std::string& name, int count, double /*value*/) {
+    return {find_(name).data(), count};
+  }
+  Numbers numbers(const std::string& name, int /*count*/, double /*value*/) {
+    return {find_(name)};
+  }
 
  private:
   Find find_;
@@ -127,10 +150,25 @@ Rows add(const Rows& x, RowArithmetic::Scalar c, Rows f);
 Rows scale(const Rows& x, double c);
 Rows scale(RowArithmetic::Scalar c, const Rows& x);
 Rows scale(RowArithmetic::Vector w, const Rows& x);
+// A row's gates are computed from that row alone, in the same order in every batch.
+RowArithmetic::Gates dots(RowArithmetic::Vectors w, const Rows& x);
+RowArithmetic::Gates constant(RowArithmetic::Numbers b, const std::vector<double>& start);
+RowArithmetic::Gates add(const RowArithmetic::Gates& g, const RowArithmetic::Gates& h);
+RowArithmetic::Gates scale(RowArithmetic::Scalar c, RowArithmetic::Gates g);
+RowArithmetic::Gates over_rms(RowArithmetic::Gates g, const std::vector<Rows>& streams,
+                              double epsilon);
+RowArithmetic::Gates columns(const RowArithmetic::Gates& g, int first, int count);
+RowArithmetic::Gates join(const std::vector<RowArithmetic::Gates>& parts);
+RowArithmetic::Gates tanh(RowArithmetic::Gates g);
+RowArithmetic::Gates sigmoid(RowArithmetic::Gates g, double c);
+RowArithmetic::Gates softmax(RowArithmetic::Gates g);
+RowArithmetic::Gates sinkhorn(RowArithmetic::Gates g, int rounds);
+Rows add(const Rows& x, const RowArithmetic::Gates& g, int column, Rows f);
+Rows mix(const RowArithmetic::Gates& g, int first, int stride, const std::vector<Rows>& streams);
 // Only calibration before training calls these.
 double variance(const Rows& x);
 void assign(RowArithmetic::Vector w, double c);
 
-static_assert(schemes::Arithmetic<RowArithmetic>);
+static_assert(schemes::GatedArithmetic<RowArithmetic>);
 
 }  // namespace residual::decode

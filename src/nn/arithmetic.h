@@ -3,8 +3,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "nn/parameters.h"
+#include "ops/gates.h"
 #include "ops/norm.h"
 #include "schemes/scheme.h"
 
@@ -20,11 +22,22 @@ class LazyRows {
   explicit LazyRows(ops::Branch branch) : branch_(std::move(branch)) {}
 
   const ops::Branch& branch() const { return branch_; }
-  Tensor value() const { return ops::reference::dropout(branch_.f, branch_.dropout); }
+  // With its dropout, which is applied at the first call.
+  const Tensor& value() const {
+    if (!value_.defined()) value_ = ops::reference::dropout(branch_.f, branch_.dropout);
+    return value_;
+  }
 
  private:
   ops::Branch branch_;
+  mutable Tensor value_;
 };
+
+inline std::vector<Tensor> values_of(const std::vector<LazyRows>& streams) {
+  std::vector<Tensor> all;
+  for (const LazyRows& x : streams) all.push_back(x.value());
+  return all;
+}
 
 class Arithmetic {
  public:
@@ -36,6 +49,13 @@ class Arithmetic {
   struct Scalar {
     at::Tensor value;
   };
+  struct Vectors {
+    at::Tensor values;  // [m, d]
+  };
+  struct Numbers {
+    at::Tensor values;
+  };
+  using Gates = ops::Gates;
   struct Norm {
     ops::Affine affine;
 
@@ -58,6 +78,12 @@ class Arithmetic {
   }
   Vector vector(const std::string& name, double /*value*/) const { return {find(name)}; }
   Scalar scalar(const std::string& name, double /*value*/) const { return {find(name)}; }
+  Vectors vectors(const std::string& name, int count, double /*value*/) const {
+    return {find(name).view({count, -1})};
+  }
+  Numbers numbers(const std::string& name, int /*count*/, double /*value*/) const {
+    return {find(name)};
+  }
 
  private:
   const at::Tensor& find(const std::string& name) const { return parameters_.at(prefix_ + name); }
@@ -80,6 +106,29 @@ inline LazyRows scale(const Arithmetic::Scalar& c, const LazyRows& x) {
 inline LazyRows scale(const Arithmetic::Vector& w, const LazyRows& x) {
   return w.values * x.value();
 }
+inline ops::Gates dots(const Arithmetic::Vectors& w, const LazyRows& x) {
+  return ops::dots(w.values, x.value());
+}
+inline ops::Gates constant(const Arithmetic::Numbers& b, const std::vector<double>& start) {
+  return ops::constant(b.values, start);
+}
+inline ops::Gates scale(const Arithmetic::Scalar& c, const ops::Gates& g) {
+  return {c.value * g.values};
+}
+inline ops::Gates over_rms(const ops::Gates& g, const std::vector<LazyRows>& streams,
+                           double epsilon) {
+  return ops::over_rms(g, values_of(streams), epsilon);
+}
+inline LazyRows add(const LazyRows& x, const ops::Gates& g, int column, const LazyRows& f) {
+  return ops::add(x.value(), g, column, f.value());
+}
+inline LazyRows mix(const ops::Gates& g, int first, int stride,
+                    const std::vector<LazyRows>& streams) {
+  Tensor sum = ops::scale(g, first, streams[0].value());
+  for (size_t i = 1; i < streams.size(); ++i)
+    sum = ops::add(sum, g, first + static_cast<int>(i) * stride, streams[i].value());
+  return sum;
+}
 inline double variance(const LazyRows& x) {
   return x.value().var(/*unbiased=*/false).item<double>();
 }
@@ -89,6 +138,6 @@ inline void assign(const Arithmetic::Vector& w, double c) {
   values.fill_(c);
 }
 
-static_assert(schemes::Arithmetic<Arithmetic>);
+static_assert(schemes::GatedArithmetic<Arithmetic>);
 
 }  // namespace residual::nn

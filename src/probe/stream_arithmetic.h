@@ -7,6 +7,7 @@
 
 #include "nn/arithmetic.h"
 #include "nn/parameters.h"
+#include "ops/gates.h"
 #include "ops/norm.h"
 #include "schemes/scheme.h"
 
@@ -55,6 +56,13 @@ class StreamArithmetic {
 
   using Vector = nn::Arithmetic::Vector;
   using Scalar = nn::Arithmetic::Scalar;
+  struct Vectors {
+    at::Tensor values;  // [m, d]; as they start: [m, 1]
+  };
+  struct Numbers {
+    at::Tensor values;
+  };
+  using Gates = ops::Gates;
   struct Norm {
     ops::Affine affine;
 
@@ -83,6 +91,13 @@ class StreamArithmetic {
   }
   Vector vector(const std::string& name, double value) const { return {find(name, value)}; }
   Scalar scalar(const std::string& name, double value) const { return {find(name, value)}; }
+  Vectors vectors(const std::string& name, int count, double value) const {
+    const at::Tensor found = find(name, value);
+    return {parameters_ == nullptr ? found.expand({count, 1}) : found.view({count, -1})};
+  }
+  Numbers numbers(const std::string& name, int count, double value) const {
+    return {find(name, value).expand({count})};
+  }
 
  private:
   at::Tensor find(const std::string& name, double start) const {
@@ -108,12 +123,35 @@ inline StreamRows scale(const StreamArithmetic::Scalar& c, const StreamRows& x) 
 inline StreamRows scale(const StreamArithmetic::Vector& w, const StreamRows& x) {
   return x.with(w.values * x.value);
 }
+inline ops::Gates dots(const StreamArithmetic::Vectors& w, const StreamRows& x) {
+  return ops::dots(w.values.to(x.value.scalar_type()), x.value);
+}
+inline ops::Gates constant(const StreamArithmetic::Numbers& b, const std::vector<double>& start) {
+  return ops::constant(b.values, start);
+}
+inline ops::Gates over_rms(const ops::Gates& g, const std::vector<StreamRows>& streams,
+                           double epsilon) {
+  std::vector<at::Tensor> values;
+  for (const StreamRows& x : streams) values.push_back(x.value);
+  return ops::over_rms(g, values, epsilon);
+}
+inline StreamRows add(const StreamRows& x, const ops::Gates& g, int column, const StreamRows& f) {
+  return join(x, ops::scale(g, column, f.value), f);
+}
+// A sum of streams, one after the other.
+inline StreamRows mix(const ops::Gates& g, int first, int stride,
+                      const std::vector<StreamRows>& streams) {
+  StreamRows sum = streams[0].with(ops::scale(g, first, streams[0].value));
+  for (size_t i = 1; i < streams.size(); ++i)
+    sum = add(sum, g, first + static_cast<int>(i) * stride, streams[i]);
+  return sum;
+}
 // For calibrate(), which belongs to training: the streams are run with what it left. assign() is
 // that of nn.
 inline double variance(const StreamRows& x) {
   return x.value.var(/*unbiased=*/false).item<double>();
 }
 
-static_assert(schemes::Arithmetic<StreamArithmetic>);
+static_assert(schemes::GatedArithmetic<StreamArithmetic>);
 
 }  // namespace residual::probe

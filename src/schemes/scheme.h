@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -46,6 +47,38 @@ concept Arithmetic =
     } -> std::same_as<std::tuple<typename A::Tensor, typename A::Tensor>>;
 };
 
+// What schemes ask for whose weights differ from row to row. Gates are numbers [n, m] for rows
+// [n, D], or [1, m] where all rows have the same; Vectors are m learnable vectors of D elements,
+// and Numbers m learnable numbers. Every function treats each row by itself.
+template <class A>
+concept GatedArithmetic = Arithmetic<A> && std::copyable<typename A::Gates> &&
+    requires(A a, const std::string& name, int count, double value) {
+  { a.vectors(name, count, value) } -> std::same_as<typename A::Vectors>;
+  { a.numbers(name, count, value) } -> std::same_as<typename A::Numbers>;
+} &&
+    requires(const typename A::Gates& g, const typename A::Vectors& w, const typename A::Numbers& b,
+             const typename A::Scalar& s, const typename A::Tensor& x,
+             const std::vector<typename A::Tensor>& streams, const std::vector<double>& start,
+             const std::vector<typename A::Gates>& many, double c, int i) {
+  { dots(w, x) } -> std::same_as<typename A::Gates>;          // w_j . x for each row
+  { constant(b, start) } -> std::same_as<typename A::Gates>;  // start + b, for all rows
+  { add(g, g) } -> std::same_as<typename A::Gates>;
+  { scale(s, g) } -> std::same_as<typename A::Gates>;
+  // g / sqrt(mean square of all elements of the row in all streams + c)
+  { over_rms(g, streams, c) } -> std::same_as<typename A::Gates>;
+  { columns(g, i, i) } -> std::same_as<typename A::Gates>;  // the first, and how many
+  { join(many) } -> std::same_as<typename A::Gates>;        // side by side
+  { tanh(g) } -> std::same_as<typename A::Gates>;
+  { sigmoid(g, c) } -> std::same_as<typename A::Gates>;  // c / (1 + e^-g)
+  { softmax(g) } -> std::same_as<typename A::Gates>;     // over the columns
+  // Sinkhorn-Knopp on e^g as a square matrix, row by row: i times columns, then rows, are divided
+  // by their sums.
+  { sinkhorn(g, i) } -> std::same_as<typename A::Gates>;
+  // The sum over streams t of g_{first + t stride} x_t.
+  { mix(g, i, i, streams) } -> std::same_as<typename A::Tensor>;
+  { add(x, g, i, x) } -> std::same_as<typename A::Tensor>;  // x + g_i f
+};
+
 enum class Side { encoder, decoder };
 
 // f_1 ... f_N, bottom to top: self-attention, cross-attention or feed-forward with its dropout,
@@ -63,6 +96,7 @@ class Blocks {
 
   int size() const { return count_; }
   int per_layer() const { return per_layer_; }
+  int layer(int k) const { return k / per_layer_; }
   bool opens_layer(int k) const { return k % per_layer_ == 0; }
   bool closes_layer(int k) const { return (k + 1) % per_layer_ == 0; }
 
@@ -95,15 +129,17 @@ class Scheme {
   virtual void calibrate(const Tensor& /*x*/, const Blocks<A>& /*f*/) {}
 };
 
-inline std::string numbered(std::string_view name, int k) { return fmt::format("{}.{}", name, k); }
+inline std::string numbered(std::string_view name, int64_t k) {
+  return fmt::format("{}.{}", name, k);
+}
 
 constexpr double kNormEpsilon = 1e-5;  // PyTorch's and so fairseq's
 
 // One LayerNorm per block: norm.0, norm.1, ...
 template <class A>
-std::vector<typename A::Norm> norms(A& a, int count) {
+std::vector<typename A::Norm> norms(A& a, int count, std::string_view name = "norm") {
   std::vector<typename A::Norm> made;
-  for (int k = 0; k < count; ++k) made.push_back(a.norm(numbered("norm", k), kNormEpsilon));
+  for (int k = 0; k < count; ++k) made.push_back(a.norm(numbered(name, k), kNormEpsilon));
   return made;
 }
 

@@ -82,9 +82,10 @@ std::string without_comment(const std::string& line) {
 }
 
 TEST(Schemes, AreFoundInTheirHeaders) {
-  EXPECT_EQ(names().headers.size(), 10u);
-  EXPECT_EQ(names().words.size(), 10u);
-  EXPECT_EQ(names().types.size(), 10u);
+  const Names all = names();
+  EXPECT_GE(all.headers.size(), 10u);
+  EXPECT_EQ(all.words.size(), all.headers.size());
+  EXPECT_EQ(all.types.size(), all.headers.size());
 }
 
 TEST(Schemes, AreAddedAsThePageSays) {

@@ -36,6 +36,8 @@ const std::set<std::string> kBySubject = {
     "nn/gradient_test.cpp",               //
     "ops/models_test.cpp",                // whole models with fused and plain operators
     "run/recipes_test.cpp",               // the recipes that are shipped
+    "schemes/authors_test.cpp",           // schemes against their authors' code
+    "schemes/recent_test.cpp",            // identities of the schemes since 2023
     "schemes/sandwich_test.cpp",          // a scheme from outside src/schemes
     "schemes/schemes_test.cpp",           // properties that every scheme has
     "study/command_test.cpp",             // `residual study`

@@ -89,6 +89,24 @@ TEST_P(EveryScheme, RepeatsAPassToTheLastBit) {
   EXPECT_FALSE(at::equal(model_.logits(batch, pass), model_.logits(batch, next)));
 }
 
+TEST_P(EveryScheme, LearnsABatchFromItsStart) {
+  parameters_.initialise(3);
+  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const auto loss = [&] {
+    const Tensor sum = model_.loss(batch, {}, {}).sum;
+    sum.backward();
+    return sum.item<double>();
+  };
+  double first = 0, last = 0;
+  for (int update = 0; update < 60; ++update) {
+    parameters_.gradients().zero_();
+    (update == 0 ? first : last) = loss();
+    const at::NoGradGuard no_grad;
+    parameters_.values().sub_(parameters_.gradients().sign(), 3e-3);
+  }
+  EXPECT_LT(last, 0.7 * first);
+}
+
 TEST_P(EveryScheme, TrainsAsLanguageAndMaskedModel) {
   for (const model::Kind kind : {model::Kind::language, model::Kind::masked}) {
     model::Config config = parameters_.config();

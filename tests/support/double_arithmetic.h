@@ -41,6 +41,22 @@ class DoubleArithmetic {
   struct Scalar {
     Values value;
   };
+  struct Gates {
+    size_t columns = 0;
+    std::vector<double> at;  // row by row; one row: of all
+
+    double operator()(size_t row, size_t column) const {
+      return at[(row * columns + column) % at.size()];
+    }
+    size_t rows() const { return at.size() / columns; }
+  };
+  struct Vectors {
+    size_t count;
+    Values values;
+  };
+  struct Numbers {
+    Values values;
+  };
   struct Norm {
     Values weight, bias;
     double epsilon;
@@ -75,6 +91,13 @@ class DoubleArithmetic {
   }
   Vector vector(const std::string& name, double value) { return {parameter(name, width_, value)}; }
   Scalar scalar(const std::string& name, double value) { return {parameter(name, 1, value)}; }
+
+  Vectors vectors(const std::string& name, int count, double value) {
+    return {static_cast<size_t>(count), parameter(name, count * width_, value)};
+  }
+  Numbers numbers(const std::string& name, int count, double value) {
+    return {parameter(name, static_cast<size_t>(count), value)};
+  }
 
   // By name, as a model's file would list them.
   const std::map<std::string, Values>& parameters() const { return parameters_; }
@@ -111,6 +134,98 @@ inline Rows scale(const DoubleArithmetic::Vector& w, const Rows& x) {
   for (size_t i = 0; i < x.at.size(); ++i) out.at[i] *= (*w.values)[i % x.width];
   return out;
 }
+using Gates = DoubleArithmetic::Gates;
+
+// Gates [rows, columns] by their places.
+inline Gates gates(size_t rows, size_t columns,
+                   const std::function<double(size_t, size_t)>& number) {
+  Gates out{.columns = columns, .at = std::vector<double>(rows * columns)};
+  for (size_t i = 0; i < out.at.size(); ++i) out.at[i] = number(i / columns, i % columns);
+  return out;
+}
+inline Gates dots(const DoubleArithmetic::Vectors& w, const Rows& x) {
+  return gates(x.rows(), w.count, [&](size_t row, size_t column) {
+    double sum = 0;
+    for (size_t j = 0; j < x.width; ++j)
+      sum += (*w.values)[column * x.width + j] * x.at[row * x.width + j];
+    return sum;
+  });
+}
+inline Gates constant(const DoubleArithmetic::Numbers& b, const std::vector<double>& start) {
+  return gates(1, start.size(), [&](size_t, size_t j) { return start[j] + (*b.values)[j]; });
+}
+inline Gates add(const Gates& g, const Gates& h) {
+  return gates(std::max(g.rows(), h.rows()), g.columns,
+               [&](size_t row, size_t j) { return g(row, j) + h(row, j); });
+}
+inline Gates scale(const DoubleArithmetic::Scalar& s, const Gates& g) {
+  return gates(g.rows(), g.columns,
+               [&](size_t row, size_t j) { return (*s.value)[0] * g(row, j); });
+}
+inline Gates over_rms(const Gates& g, const std::vector<Rows>& streams, double epsilon) {
+  return gates(g.rows(), g.columns, [&](size_t row, size_t j) {
+    double sum = 0, count = 0;
+    for (const Rows& x : streams) {
+      for (size_t d = 0; d < x.width; ++d, ++count)
+        sum += x.at[row * x.width + d] * x.at[row * x.width + d];
+    }
+    return g(row, j) / std::sqrt(sum / count + epsilon);
+  });
+}
+inline Gates columns(const Gates& g, int first, int count) {
+  return gates(g.rows(), static_cast<size_t>(count),
+               [&](size_t row, size_t j) { return g(row, first + j); });
+}
+inline Gates join(const std::vector<Gates>& parts) {
+  Gates out;
+  for (const Gates& part : parts) out.columns += part.columns;
+  for (size_t row = 0; row < parts[0].rows(); ++row) {
+    for (const Gates& part : parts)
+      for (size_t j = 0; j < part.columns; ++j) out.at.push_back(part(row, j));
+  }
+  return out;
+}
+inline Gates tanh(const Gates& g) {
+  return gates(g.rows(), g.columns, [&](size_t row, size_t j) { return std::tanh(g(row, j)); });
+}
+inline Gates sigmoid(const Gates& g, double c) {
+  return gates(g.rows(), g.columns,
+               [&](size_t row, size_t j) { return c / (1 + std::exp(-g(row, j))); });
+}
+inline Gates softmax(const Gates& g) {
+  return gates(g.rows(), g.columns, [&](size_t row, size_t j) {
+    double sum = 0;
+    for (size_t i = 0; i < g.columns; ++i) sum += std::exp(g(row, i) - g(row, j));
+    return 1 / sum;
+  });
+}
+inline Gates sinkhorn(const Gates& g, int iterations) {
+  const auto n = static_cast<size_t>(std::lround(std::sqrt(g.columns)));
+  Gates m = gates(g.rows(), g.columns, [&](size_t r, size_t j) { return std::exp(g(r, j)); });
+  const auto divide = [&](bool by_rows) {
+    m = gates(g.rows(), g.columns, [&](size_t row, size_t j) {
+      double sum = 0;
+      for (size_t i = 0; i < n; ++i) sum += m(row, by_rows ? j / n * n + i : i * n + j % n);
+      return m(row, j) / sum;
+    });
+  };
+  for (int i = 0; i < iterations; ++i) {
+    divide(false);
+    divide(true);
+  }
+  return m;
+}
+inline Rows add(const Rows& x, const Gates& g, int column, const Rows& f) {
+  Rows out = x;
+  for (size_t i = 0; i < x.at.size(); ++i) out.at[i] += g(i / x.width, column) * f.at[i];
+  return out;
+}
+inline Rows mix(const Gates& g, int first, int stride, const std::vector<Rows>& streams) {
+  Rows sum{.width = streams[0].width, .at = std::vector<double>(streams[0].at.size())};
+  for (size_t t = 0; t < streams.size(); ++t)
+    sum = add(sum, g, first + static_cast<int>(t) * stride, streams[t]);
+  return sum;
+}
 inline double variance(const Rows& x) {
   double mean = 0, sum = 0;
   const auto n = static_cast<double>(x.at.size());
@@ -120,6 +235,6 @@ inline double variance(const Rows& x) {
 }
 inline void assign(const DoubleArithmetic::Vector& w, double c) { std::ranges::fill(*w.values, c); }
 
-static_assert(schemes::Arithmetic<DoubleArithmetic>);
+static_assert(schemes::GatedArithmetic<DoubleArithmetic>);
 
 }  // namespace residual::test
