@@ -42,7 +42,7 @@ const char* word(Status status) {
   return status == Status::ok ? "ok" : status == Status::note ? "note" : "problem";
 }
 
-void print_text(const std::vector<Check>& all) {
+void print_text(const std::vector<Check>& all, bool quick) {
   for (const Check& check : all) {
     fmt::print("{:<8} {:<13} {}\n", word(check.status), check.name, check.found);
     if (!check.fix.empty()) fmt::print("{:<22} -> {}\n", "", check.fix);
@@ -50,7 +50,8 @@ void print_text(const std::vector<Check>& all) {
   const auto count = [&](Status status) { return std::ranges::count(all, status, &Check::status); };
   const auto problems = count(Status::problem), notes = count(Status::note);
   fmt::print("{}\n", problems > 0 ? fmt::format("{} to fix: see ->", problems)
-                     : notes > 0  ? "everything works; the notes suggest improvements"
+                     : notes > 0  ? "no problem found; the notes suggest improvements"
+                     : quick      ? "no problem found; --quick skipped the self-test"
                                   : "everything works");
 }
 
@@ -74,7 +75,7 @@ void run(const Options& o) {
   if (o.json) {
     print_json(all, works);
   } else {
-    print_text(all);
+    print_text(all, o.quick);
   }
   if (!works) throw CLI::RuntimeError(1);
 }

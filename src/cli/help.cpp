@@ -67,6 +67,7 @@ class Help : public CLI::FormatterBase {
         out += row(command->get_name(), command->get_description());
       }
     }
+    if (app == root) out += "\n`residual COMMAND --help` shows its options and examples.\n";
     out += groups(*app);
     if (app != root) out += groups(*root);
     if (!app->get_footer().empty()) out += "\n" + app->get_footer() + "\n";

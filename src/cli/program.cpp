@@ -76,6 +76,11 @@ std::vector<std::string> words_of(int argc, char** argv, const CLI::App& root) {
   std::vector<std::string> words;
   const CLI::App* app = &root;
   bool is_value = false, is_operand = false;
+  if (argc > 1 && argv[1] == std::string("help")) {  // `residual help CMD`: `residual CMD --help`
+    for (int i = argc; i-- > 2;) words.emplace_back(argv[i]);
+    words.insert(words.begin(), "--help");
+    return words;
+  }
   for (int i = 1; i < argc; ++i) {
     std::string& word = words.emplace_back(argv[i]);
     if (is_operand) {
@@ -124,6 +129,17 @@ int run(int argc, char** argv, const std::function<void(CLI::App&)>& add_command
     }
     root.exit(help, std::cout, std::cerr);
     std::cout.flush();
+  } catch (const CLI::RequiredError& error) {
+    // A misspelt option is the likely reason why a required one is missing.
+    const auto extras = root.remaining(/*recurse=*/true);
+    const bool is_misspelt =
+        std::ranges::any_of(extras, [](const auto& word) { return word.starts_with("--"); });
+    if (is_misspelt) {
+      root.exit(CLI::ExtrasError("residual", extras), std::cout, std::cerr);
+    } else {
+      root.exit(error, std::cout, std::cerr);
+    }
+    return kWrongUsage;
   } catch (const CLI::ParseError& error) {
     if (root.exit(error, std::cout, std::cerr) != 0) return kWrongUsage;
     std::cout.flush();  // a help or version text

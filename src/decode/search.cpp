@@ -31,7 +31,7 @@ Search::Search(const std::vector<std::shared_ptr<const Weights>>& models,
       sampler_(models_.vocabulary()) {
   check(options);
   require(options.attention_layer < models_.decoder_layers(),
-          "attention is wanted of layer {} from the top, the decoder has {}",
+          "alignment layer {}: must be below the number of decoder layers, which is {}",
           options.attention_layer, models_.decoder_layers());
 }
 

@@ -82,12 +82,21 @@ TEST(Version, NamesCommitCompilerCpuAndLibraries) {
   }
 }
 
+TEST(Help, OfACommandIsFoundEitherWay) {
+  const auto help = run("residual help bpe learn");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.output, run("residual bpe learn --help").output);
+  EXPECT_EQ(run("residual help").output, run("residual --help").output);
+}
+
 TEST(ExitCode, IsTwoForWrongUsageWithASuggestionOnStandardError) {
   for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
            {"residual", "Usage: residual COMMAND"},
            {"residual tranlsate --model m",
             "unknown command \"tranlsate\"; did you mean \"translate\"?"},
            {"residual --modle m", "unknown option \"--modle\""},
+           {"residual translate --modle m t", "did you mean \"--model\"?"},
+           {"residual help tranlsate", "unknown command \"tranlsate\""},
            {"residual tranlsate --help", "unknown command \"tranlsate\""},
            {"residual vocabulary build --threshold -1", "not negative"},
            {"residual bpe apply --codes c --dropout nan", "--dropout"},

@@ -38,6 +38,15 @@ TEST_F(Export, Int8IsWhatLoadingAsInt8Gives) {
   EXPECT_EQ(output("cmp @int8-post-ln/model.safetensors @twice/model.safetensors"), "");
 }
 
+TEST_F(Export, LeavesTheModelsOfARunAlone) {
+  output(
+      "mkdir -p @run/checkpoints; cp -r @post-ln @run/best; cp @post-ln/config.toml @run/; "
+      "touch @run/metrics.jsonl @run/checkpoints/1.safetensors");
+  const auto result = run("residual export --model @post-ln --precision int8 --force -o @run/best");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.error, HasSubstr("belongs to the run"));
+}
+
 TEST_F(Export, Float16IsWhatLoadingAsFloat16Gives) {
   for (const std::string scheme : {"post-ln", "pre-ln", "resi-dual"}) {
     output("residual export --model @" + scheme + " --precision fp16 -o @half-" + scheme);

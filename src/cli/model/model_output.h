@@ -10,6 +10,7 @@
 #include "model/directory.h"
 #include "model/parameters.h"
 #include "model/replaceable.h"
+#include "run/run_directory.h"
 
 namespace residual::cli {
 
@@ -27,9 +28,16 @@ struct ModelOutput {
     command.add_flag("--force", force, "replace a previous result")->group(group);
   }
 
-  // Fails before long work if the output exists and may not be replaced. Devices and pipes are
-  // allowed.
+  // Fails before long work if the output exists and may not be replaced, or belongs to a run.
+  // Devices and pipes are allowed.
   void check() const {
+    const fs::path absolute = fs::absolute(path).lexically_normal();
+    const std::string name = absolute.filename();
+    const bool is_runs_own = (name == "best" || name == "last" || name == run::kCheckpoints) &&
+                             run::has_begun(absolute.parent_path());
+    require(!is_runs_own,
+            "{}: belongs to the run {}, which a model would damage; give another path",
+            path.string(), absolute.parent_path().string());
     const bool would_replace = fs::is_regular_file(path) || fs::is_directory(path);
     require(force || !would_replace,
             "{}: already exists; give another path, or --force to replace it", path.string());
