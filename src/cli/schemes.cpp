@@ -68,7 +68,7 @@ void print(const Options& options) {
                      {"parameter_count", count}});
       continue;
     }
-    fmt::print("{:<12}{}\n", entry.name, entry.paper);
+    fmt::print("{:<11} {}\n", entry.name, entry.paper);
     for (const auto& equation : entry.equations) fmt::print("{:12}{}\n", "", equation);
     fmt::print("{:12}parameters per stack: {}; E{}D{} of width {}: {}\n", "", entry.parameters,
                options.layers, options.layers, options.width,

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "ops/attention.h"
 #include "probe/models.h"
@@ -112,29 +114,44 @@ TEST_P(StreamsOf, DroppedLayersGiveTheOutputOfTheStackBelow) {
   }
 }
 
+// Streams that a block's output joins. Attention Residuals mix it into the input of every block
+// above it and into the output.
+size_t sums_of(const std::string& scheme, int blocks_above) {
+  if (scheme == "resi-dual" || scheme == "siamese-norm") return 2;
+  if (scheme == "hyper-connections" || scheme == "mhc") return 4;
+  return scheme == "attention-residuals" ? static_cast<size_t>(blocks_above) + 1 : 1;
+}
+
 TEST_P(StreamsOf, EveryBlockHasAShareOfEachSumItJoins) {
   TracedModel traced(test::tiny_config(GetParam()));
   traced.loss();
-  const size_t sums = GetParam().name == "resi-dual" ? 2 : 1;
   for (const StackTrace& trace : traced.tracer.stacks()) {
+    int above = trace.blocks();
     for (const auto& shares : measure_streams(traced.parameters, trace).shares) {
-      ASSERT_EQ(shares.size(), sums);
+      ASSERT_EQ(shares.size(), sums_of(GetParam().name, --above));
       for (const double share : shares) EXPECT_GT(share, 0);
     }
   }
 }
 
-// B2T and DLCL give the next layer more than the sum of the last block.
-TEST_P(StreamsOf, TheNextBlockSeesTheSumButWhereLayersAreJoined) {
+// B2T, DLCL and DenseFormer give the next layer more than the sum of the last block. Blocks that
+// see several streams see no sum of one block, but for the second block of Attention Residuals.
+TEST_P(StreamsOf, TheNextBlockSeesTheSumButWhereLayersOrStreamsAreJoined) {
   TracedModel traced(test::tiny_config(GetParam()));
   traced.loss();
-  const bool joins_layers = GetParam().name == "b2t" || GetParam().name == "dlcl";
+  const std::set<std::string> of_layers = {"b2t", "dlcl", "denseformer"};
+  const std::set<std::string> of_streams = {"siamese-norm", "hyper-connections", "mhc",
+                                            "attention-residuals"};
+  const std::string& name = GetParam().name;
   for (const StackTrace& trace : traced.tracer.stacks()) {
     const auto passes_sum = measure_streams(traced.parameters, trace).passes_sum;
     ASSERT_EQ(static_cast<int>(passes_sum.size()), trace.blocks() - 1);
     for (int k = 0; k + 1 < trace.blocks(); ++k) {
       const bool closes_layer = (k + 1) % trace.per_layer == 0;
-      EXPECT_EQ(passes_sum[k], !(joins_layers && closes_layer)) << "block " << k + 1;
+      const bool is_joined =
+          (of_layers.contains(name) && closes_layer) ||
+          (of_streams.contains(name) && !(name == "attention-residuals" && k == 0));
+      EXPECT_EQ(passes_sum[k], !is_joined) << "block " << k + 1;
     }
   }
 }
