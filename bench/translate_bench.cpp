@@ -1,6 +1,8 @@
 // Measures the speed of decoding: models with random weights, sources of 24 tokens, exactly 25
 // target tokens. Each output line comes from a separate process, so that load time and peak memory
-// are separate too.
+// are separate too. CPU time stands beside wall time: "busy" is the share of the threads' time that
+// the machine gave them, and GFLOP/s are products per second of CPU time, to be compared with the
+// peak of one core in the first line.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -11,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <string>
 #include <vector>
@@ -18,6 +21,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "decode/translator.h"
+#include "fma_peak.h"
+#include "kernels/instruction_set.h"
 #include "model/export.h"
 #include "model/parameters.h"
 
@@ -97,6 +102,22 @@ std::string random_line(uint64_t number) {
   return line;
 }
 
+// Multiply-adds of a sentence's matrix products, in GFLOP.
+double products(const model::Config& c, int beam) {
+  const auto d = static_cast<double>(c.width), inner = static_cast<double>(c.inner);
+  const double feed_forward = 2 * d * inner;
+  const double encoder = 6 * (4 * d * d + feed_forward) + 6 * 2 * d * d;  // with cross-attention
+  const double decoder =
+      6 * (6 * d * d + feed_forward) + d * static_cast<double>(c.target_vocabulary);
+  return 2e-9 * (kSourceTokens * encoder + double{kTargetTokens} * beam * decoder);
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 double since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -125,6 +146,7 @@ void measure(const fs::path& path, const Case& c) {
   const int round = c.one_by_one ? 1 : c.threads * (c.batch > 0 ? c.batch : 64);
   uint64_t sentences = 0;
   const auto begin = Clock::now();
+  const double cpu_begin = cpu_seconds();
   while (since(begin) < c.seconds) {
     std::vector<std::string> lines;
     for (int i = 0; i < (c.one_by_one ? 1 : 2 * round); ++i) {
@@ -132,13 +154,18 @@ void measure(const fs::path& path, const Case& c) {
     }
     translator.translate(lines);
   }
-  const double rate = static_cast<double>(sentences) / since(begin);
+  const double wall = since(begin), cpu = cpu_seconds() - cpu_begin;
+  const double rate = static_cast<double>(sentences) / wall;
+  const double work = products(config_of(c.model, c.scheme), c.beam);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10.1f} {:>9.0f} {:>8.0f} {:>8.0f} {:>7}\n",
-             c.model, c.scheme, c.precision, c.beam, c.one_by_one ? "one" : std::to_string(c.batch),
-             c.threads, rate, rate * kTargetTokens, load * 1e3, first * 1e3,
-             usage.ru_maxrss / 1024);
+  fmt::print(
+      "{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>11.1f} {:>9.0f} {:>8.0f} {:>8.0f} {:>7}"
+      " {:>8.2f} {:>6.2f} {:>7.0f}\n",
+      c.model, c.scheme, c.precision, c.beam, c.one_by_one ? "one" : std::to_string(c.batch),
+      c.threads, rate, rate * kTargetTokens, load * 1e3, first * 1e3, usage.ru_maxrss / 1024,
+      1e3 * cpu / static_cast<double>(sentences), cpu / wall / c.threads,
+      work * static_cast<double>(sentences) / cpu);
   std::fflush(stdout);
 }
 
@@ -159,9 +186,13 @@ void run(const Options& o) {
     work = (fs::temp_directory_path() / "translate_bench-XXXXXX").string();
     require(mkdtemp(work.data()) != nullptr, "{}: cannot be created", work);
   }
-  fmt::print("{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>10} {:>9} {:>8} {:>8} {:>7}\n", "model",
-             "scheme", "weights", "beam", "batch", "threads", "sentences/s", "tokens/s", "load ms",
-             "first ms", "MB");
+  fmt::print("kernels use {}; one core multiplies and adds {:.0f} GFLOP/s at most\n",
+             kernels::instruction_set(), fma_peak());
+  fmt::print(
+      "{:<6} {:<10} {:<8} {:>4} {:>5} {:>7} {:>11} {:>9} {:>8} {:>8} {:>7} {:>8} {:>6} "
+      "{:>7}\n",
+      "model", "scheme", "weights", "beam", "batch", "threads", "sentences/s", "tokens/s",
+      "load ms", "first ms", "MB", "CPU ms", "busy", "GFLOP/s");
   std::fflush(stdout);
   for (const auto& model : o.models) {
     for (const auto& scheme : o.schemes) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "kernels/instruction_set.h"
 
 namespace residual::decode {
 namespace {
@@ -24,6 +25,7 @@ std::vector<std::shared_ptr<const model::Directory>> opened(const std::vector<fs
 
 std::vector<std::shared_ptr<const Weights>> loaded(
     std::span<const std::shared_ptr<const model::Directory>> directories, Precision precision) {
+  kernels::instruction_set();  // refuses a wrong RESIDUAL_CPU before any thread meets it
   std::vector<std::shared_ptr<const Weights>> weights;
   for (const auto& directory : directories) weights.push_back(load_weights(directory, precision));
   return weights;

@@ -4,6 +4,14 @@
 #include "kernels/targets.h"
 //
 #include <hwy/targets.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string>
+
+#include "base/error.h"
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
@@ -48,9 +56,30 @@ int64_t detected() {
   return targets;
 }
 
+std::string lower_case_name(int64_t target) {
+  std::string name = TargetName(target);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name;
+}
+
+// The environment variable RESIDUAL_CPU names the best instruction set that kernels may use. In
+// Highway's masks a better one has a lower bit.
+int64_t allowed(int64_t targets) {
+  const char* const limit = std::getenv("RESIDUAL_CPU");
+  if (limit == nullptr || *limit == '\0') return targets;
+  std::string names;
+  for (int64_t rest = targets & HWY_TARGETS; rest != 0; rest &= rest - 1) {
+    const int64_t best = rest & -rest;
+    if (strcasecmp(TargetName(best), limit) == 0) return targets & -best;
+    names += (names.empty() ? "" : ", ") + lower_case_name(best);
+  }
+  residual::fail("RESIDUAL_CPU: expected an instruction set of this CPU ({}), got \"{}\"", names,
+                 limit);
+}
+
 }  // namespace
 
-int64_t SupportedTargets() { return set_for_test != 0 ? set_for_test : detected(); }
+int64_t SupportedTargets() { return set_for_test != 0 ? set_for_test : allowed(detected()); }
 
 void SetSupportedTargetsForTest(int64_t targets) {
   set_for_test = targets;

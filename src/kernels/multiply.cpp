@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/scratch.h"
+#include "kernels/strips.h"
 #include "kernels/tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -50,7 +51,7 @@ constexpr int64_t kYInterval = 8;
 class Inputs {
  public:
   // The prefetch distance of an input's weights. The CPU's prefetcher does not follow gaps.
-  static constexpr int64_t kAhead = kFetchDistance / (kTileWidth * int64_t{sizeof(float)});
+  static constexpr int64_t kAhead = kFetchDistance / (4 * kLanes * int64_t{sizeof(float)});
 
   // Writes the inputs to `list`, which grows to the largest `in`.
   Inputs(const Product& p, int64_t in, std::vector<int32_t>& list) {
@@ -86,38 +87,38 @@ class Inputs {
   int64_t count_ = 0;
 };
 
-// Computes rows [row, row + kRows) by columns [column, column + kTileWidth) of y, whose weights are
-// `w`. `inputs`, if not null, restricts the sums to these inputs.
-template <int kRows, bool kIsScaled, class Weight>
+// Computes rows from `row` on by columns from `column` on of y, whose weights are `w`. `inputs`, if
+// not null, restricts the sums to these inputs.
+template <class S, bool kIsScaled, class Weight>
 HWY_NOINLINE void float_tile(const Panels& m, const Product& p, const Weight* w, int64_t row,
                              int64_t column, const Ahead& ahead, const Inputs* inputs) {
   const float* x = p.x + row * p.x_stride;
-  const Tile<kRows> y(p, row, column, m.out - column);
-  Floats sum[kRows][kTileVectors];
-  for (int v = 0; v < kTileVectors; ++v) {
+  const Tile<S> y(p, row, column, m.out - column);
+  Floats sum[S::rows][S::vectors];
+  for (int v = 0; v < S::vectors; ++v) {
     const Floats start =
         kIsScaled ? hn::Zero(kFloats) : hn::LoadU(kFloats, m.bias + column + v * kLanes);
-    for (int r = 0; r < kRows; ++r) sum[r][v] = start;
+    for (int r = 0; r < S::rows; ++r) sum[r][v] = start;
   }
   const auto add = [&](int64_t k, const Weight* at) HWY_ATTR {
-    Floats weights[kTileVectors];
-    for (int v = 0; v < kTileVectors; ++v) weights[v] = load(at + v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
+    Floats weights[S::vectors];
+    for (int v = 0; v < S::vectors; ++v) weights[v] = load(at + v * kLanes);
+    for (int r = 0; r < S::rows; ++r) {
       const Floats value = hn::Set(kFloats, x[r * p.x_stride + k]);
-      for (int v = 0; v < kTileVectors; ++v) sum[r][v] = hn::MulAdd(value, weights[v], sum[r][v]);
+      for (int v = 0; v < S::vectors; ++v) sum[r][v] = hn::MulAdd(value, weights[v], sum[r][v]);
     }
   };
   if (inputs == nullptr) {
     Fetcher fetcher(ahead);
     for (int64_t k = 0; k < m.in; ++k, w += kPanel) {
-      fetcher.step<kTileWidth * sizeof(Weight)>(k, w);
+      fetcher.step<S::width * sizeof(Weight), kPanel * sizeof(Weight)>(k, w);
       if (k % kYInterval == 0 && k / kYInterval < y.kLines) y.fetch(k / kYInterval);
       add(k, w);
     }
   } else {
     for (int64_t i = 0; i < inputs->count(); ++i) {
       const Weight* const next = w + (*inputs)[i + Inputs::kAhead] * kPanel;
-      for (int64_t v = 0; v < kTileWidth; v += kCacheLine / sizeof(Weight)) {
+      for (int64_t v = 0; v < S::width; v += kCacheLine / sizeof(Weight)) {
         fetch_to_second_level(next + v);
       }
       const int64_t k = (*inputs)[i];
@@ -131,11 +132,21 @@ HWY_NOINLINE void float_tile(const Panels& m, const Product& p, const Weight* w,
   });
 }
 
-// Calls tile(Rows<n>(), row, column, ahead) for all tiles of the product.
+// Calls tile(Shape<...>(), row, column, ahead) for all tiles of the product.
 template <class Weight, class Call>
 HWY_INLINE void over_float_tiles(const Panels& m, const Product& p, const Call& tile) {
-  over_tiles<kTileRows>(m, p, m.in * int64_t{sizeof(float)},
-                        int64_t{m.in} * kPanel * sizeof(Weight), m.in, tile);
+  const int64_t x_bytes = m.in * int64_t{sizeof(float)};
+  const int64_t panel_bytes = int64_t{m.in} * kPanel * sizeof(Weight);
+  if constexpr (!kHasManyRegisters) {
+    // Each step of such a tile has twice as much to multiply as to load. Wider tiles of fewer rows
+    // read their weights in longer pieces, which is 7 % faster from 7 rows on (Zen 4).
+    // So do single rows of weights that are widened, which takes registers.
+    const bool is_widened = !std::is_same_v<Weight, float> && p.rows == 1;
+    if (p.rows > kTileRows || is_widened) {
+      return over_tiles<3, 4>(m, p, x_bytes, panel_bytes, m.in, tile);
+    }
+  }
+  over_tiles(m, p, x_bytes, panel_bytes, m.in, tile);
 }
 
 template <class Weight>
@@ -157,21 +168,57 @@ void multiply_widened(const Panels& m, const Product& p) {
   wide += -reinterpret_cast<uintptr_t>(wide) % kCacheLine / sizeof(float);
   int64_t panel = -1;
   over_float_tiles<Weight>(
-      m, p, [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+      m, p, [&](auto shape, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
         if (panel != column / kPanel) {
           panel = column / kPanel;
           const auto* const narrow = panel_of<Weight>(m, column);
           for (int64_t i = 0; i < size; i += kLanes) hn::Store(load(narrow + i), kFloats, wide + i);
         }
-        float_tile<decltype(rows)::value, kIsScaled>(m, p, wide + column % kPanel, row, column,
-                                                     ahead, nullptr);
+        float_tile<decltype(shape), kIsScaled>(m, p, wide + column % kPanel, row, column, ahead,
+                                               nullptr);
       });
 }
+
+// The float products of multiply_strips().
+template <bool kIsScaled, class Weight>
+struct FloatStrips {
+  using Word = float;
+  static constexpr auto kTag = kFloats;
+
+  HWY_INLINE Floats start(int64_t column) const {
+    return kIsScaled ? hn::Zero(kFloats) : hn::LoadU(kFloats, m.bias + column);
+  }
+  static HWY_INLINE Floats add(Floats value, Floats weights, Floats sum) {
+    return hn::MulAdd(value, weights, sum);
+  }
+  HWY_INLINE Floats finish(Floats sum, int64_t /*row*/, int64_t column) const {
+    if constexpr (!kIsScaled) return sum;
+    return hn::MulAdd(sum, hn::LoadU(kFloats, m.scales + column),
+                      hn::LoadU(kFloats, m.bias + column));
+  }
+  static HWY_INLINE void widen(const std::byte* from, float* to) {
+    const auto* const w = reinterpret_cast<const Weight*>(from);
+    for (int v = 0; v < kStripVectors; ++v) {
+      hn::Store(load(w + v * kLanes), kFloats, to + v * kLanes);
+    }
+  }
+
+  const Panels& m;
+  const float* x;
+  int64_t stride;
+};
 
 template <class Weight>
 void multiply_float(const Panels& m, const Product& p) {
   constexpr bool kIsScaled = std::is_same_v<Weight, int16_t>;
-  if constexpr (!std::is_same_v<Weight, float>) {
+  if constexpr (!kHasManyRegisters) {
+    // With fewer rows, copying costs more than it saves. Widening must be done anyhow.
+    constexpr int64_t kManyRows = std::is_same_v<Weight, float> ? 48 : 24;
+    if (p.rows >= kManyRows) {
+      const FloatStrips<kIsScaled, Weight> strips = {m, p.x, p.x_stride};
+      return multiply_strips(strips, m, p, m.in, sizeof(Weight));
+    }
+  } else if constexpr (!std::is_same_v<Weight, float>) {
     // A widened panel must fit into the second-level cache beside rows of x and the next narrow
     // panel.
     constexpr int64_t kManyRows = int64_t{4} * kTileRows, kMostBytes = 256 << 10;
@@ -182,9 +229,9 @@ void multiply_float(const Panels& m, const Product& p) {
   }
   const auto multiply = [&](const Inputs* inputs) HWY_ATTR {
     over_float_tiles<Weight>(
-        m, p, [&](auto rows, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
+        m, p, [&](auto shape, int64_t row, int64_t column, const Ahead& ahead) HWY_ATTR {
           const auto* const w = panel_of<Weight>(m, column) + column % kPanel;
-          float_tile<decltype(rows)::value, kIsScaled>(m, p, w, row, column, ahead, inputs);
+          float_tile<decltype(shape), kIsScaled>(m, p, w, row, column, ahead, inputs);
         });
   };
   // With more rows, weights come from the cache, and few inputs are zero in all rows. With few

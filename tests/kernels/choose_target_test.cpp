@@ -4,6 +4,13 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <cctype>
+#include <cstdlib>
+#include <string>
+
+#include "kernels/instruction_set.h"
+#include "support/error_of.h"
+
 namespace residual::kernels {
 namespace {
 
@@ -27,6 +34,43 @@ TEST(ChosenTarget, CanBeSetAndFollowsTheCpuAgain) {
   EXPECT_FALSE(hwy::GetChosenTarget().IsInitialized());
   hwy::SetSupportedTargetsForTest(0);
   EXPECT_EQ(hwy::SupportedTargets(), all);
+}
+
+class LimitedTarget : public testing::Test {
+ protected:
+  void TearDown() override {
+    unsetenv("RESIDUAL_CPU");
+    hwy::SetSupportedTargetsForTest(0);  // chooses again
+  }
+  static void limit(const char* name) {
+    setenv("RESIDUAL_CPU", name, 1);
+    hwy::SetSupportedTargetsForTest(0);
+  }
+};
+
+TEST_F(LimitedTarget, IsWhatTheVariableNamesInAnyCase) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    std::string name = hwy::TargetName(target);
+    limit(name.c_str());
+    EXPECT_EQ(instruction_set(), name);
+    for (char& c : name) c = static_cast<char>(std::tolower(c));
+    limit(name.c_str());
+    EXPECT_EQ(instruction_set(), std::string(hwy::TargetName(target)));
+  }
+}
+
+TEST_F(LimitedTarget, IsTheBestOfTheCpuIfTheVariableIsEmpty) {
+  const std::string best = instruction_set();
+  limit("");
+  EXPECT_EQ(instruction_set(), best);
+}
+
+TEST_F(LimitedTarget, RefusesOtherNamesAndSaysWhichThereAre) {
+  limit("pentium");
+  const std::string error = test::error_of([] { instruction_set(); });
+  EXPECT_TRUE(error.starts_with("RESIDUAL_CPU: expected an instruction set of this CPU ("))
+      << error;
+  EXPECT_NE(error.find("emu128), got \"pentium\""), std::string::npos) << error;
 }
 
 }  // namespace

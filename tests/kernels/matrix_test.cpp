@@ -77,7 +77,7 @@ double tolerance(Precision precision, int in) {
 
 TEST_P(Matrix, AgreesWithTheDefinitionAtAllSizes) {
   for (const int size : kSizes) {
-    for (const int64_t rows : {1, 2, 5, 13}) {
+    for (const int64_t rows : {1, 2, 5, 13, 50}) {
       const Problem wide{size, 33, rows}, deep{65, size, rows};
       for (const Precision precision : kPrecisions) {
         SCOPED_TRACE(testing::Message() << "size " << size << " rows " << rows << " precision "
@@ -288,7 +288,7 @@ TEST_P(Matrix, ARowDoesNotDependOnItsBlock) {
 }
 
 TEST_P(Matrix, PanelsByTwoThreadsAreThePanelsOfOne) {
-  const Problem problem{300, 70, 14};
+  const Problem problem{300, 70, 50};
   for (const Precision precision : kPrecisions) {
     const PackedMatrix matrix = problem.pack(precision);
     std::vector<float> y(problem.rows * problem.out);
@@ -307,7 +307,7 @@ TEST_P(Matrix, PanelsByTwoThreadsAreThePanelsOfOne) {
 }
 
 TEST_P(Matrix, YMayBeginWithAnyPanel) {
-  const Problem problem{300, 70, 14};
+  const Problem problem{300, 70, 50};
   for (const Precision precision : kPrecisions) {
     const PackedMatrix matrix = problem.pack(precision);
     const std::vector<float> whole = problem.multiply(matrix);
@@ -327,7 +327,7 @@ TEST_P(Matrix, YMayBeginWithAnyPanel) {
 }
 
 TEST_P(Matrix, StridesReachIntoWiderRows) {
-  const Problem problem{70, 40, 9};
+  const Problem problem{70, 40, 50};
   const PackedMatrix matrix = problem.pack(Precision::float32);
   std::vector<float> x(problem.rows * 50), y(problem.rows * 100, -7.0F);
   for (int64_t r = 0; r < problem.rows; ++r) {
@@ -356,7 +356,7 @@ TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
     std::fill_n(weight.begin(), in, int8_t{-128});
     std::fill_n(weight.begin() + in, in, int8_t{127});
     // Whole numbers up to 127: they are their own quantisation, with scale 1.
-    constexpr int64_t kRows = 4;
+    constexpr int64_t kRows = 26;
     std::vector<float> x(kRows * in);
     for (size_t i = 0; i < x.size(); ++i) {
       x[i] = static_cast<float>(static_cast<int>(random.below(i + weight.size(), 255)) - 127);
@@ -380,7 +380,7 @@ TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
 
 TEST_P(Matrix, Int8AgreesWithTheOtherInstructionSetsToTheLastBit) {
   static std::map<std::string, std::vector<float>> results;
-  const Problem problem{130, 257, 14};
+  const Problem problem{130, 257, 30};
   const std::vector<float> y = problem.multiply(problem.pack(Precision::int8));
   EXPECT_EQ(results.try_emplace("first", y).first->second, y);
 }
