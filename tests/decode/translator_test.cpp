@@ -294,7 +294,7 @@ TEST(Translator, SegmentsAPrefixOnceForLinesThatShareIt) {
                                },
                                .deliver = [&](Translation t) { got.push_back(std::move(t)); },
                                .terms = {.tools = tools}});
-  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(calls, 2);  // an empty one needs none
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_THAT(got[i].outputs[0].text, testing::StartsWith(prefixes[i]));
   }
