@@ -57,7 +57,10 @@ Tag tag_at(std::string_view html, size_t begin) {
   if (tag.is_close) ++at;
   if (at >= html.size() || !is_letter(html[at])) return {};
   const size_t name = at;
-  while (at < html.size() && !is_space(html[at]) && html[at] != '>' && html[at] != '/') ++at;
+  while (at < html.size() && !is_space(html[at]) && html[at] != '>' && html[at] != '/' &&
+         html[at] != '<') {
+    ++at;
+  }
   tag.name = html.substr(name, at - name);
   bool is_value = false;  // quotes matter behind = only
   for (; at < html.size(); ++at) {

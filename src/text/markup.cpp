@@ -212,7 +212,7 @@ class Builder {
 
   std::string_view document_;
   Markup markup_;
-  Protected protected_;
+  inline static thread_local Protected protected_;  // slow to make
   Document made_;
   std::string text_;
   std::vector<Mark> marks_;

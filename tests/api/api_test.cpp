@@ -87,6 +87,7 @@ TEST_F(Api, GivesTheBytesThatTheCommandPrints) {
            {"beam=4 length_penalty=0.6 threads=3", "--beam 4 --length-penalty 0.6"},
            {"precision=int8 stop=bound", "--precision int8 --stop bound"},
            {"precision=fp16", "--precision fp16"},
+           {"sentences=keep markup=text", "--sentences keep --markup text"},
            {"sampling.is_on=true sampling.seed=5 beam=2", "--sample --seed 5 --beam 2"}}) {
     EXPECT_EQ(translated(open(settings).get()), from_command(options)) << settings;
   }
