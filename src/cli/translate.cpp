@@ -278,9 +278,10 @@ void run(const Options& o) {
     throw CLI::ValidationError("--phrases cannot be combined with --sample");
   }
   const decode::SearchOptions& search = o.model.translator.search;
-  if (search.attention_layer != 0 && !search.needs_attention()) {
+  if (search.attention_layer != 0 && !search.needs_attention() &&
+      o.markup() == text::Markup::none) {
     throw CLI::ValidationError(
-        "--alignment-layer requires --alignments, --replace-unk or --coverage-penalty");
+        "--alignment-layer requires --alignments, --replace-unk, --coverage-penalty or --markup");
   }
   check_document(o);
   Input input(o);

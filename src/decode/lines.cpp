@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -354,11 +355,26 @@ void TokensToText::append_text(const Line& line, const Part& part, const Hypothe
   AlignedText aligned = {.text = made, .source_pieces = pieces_of(part)};
   if (!part.marks.empty()) {
     aligned.ends = ends_in(made, pieces);
-    for (size_t i = 0; i < pieces.size() && i < h.attention.size(); ++i) {
-      aligned.sources.push_back(attended(h.attention[i]));
-    }
+    aligned.sources = sources_of(part, h, pieces);
   }
   append_with_marks(aligned, part.marks, line.markup, text);
+}
+
+std::vector<size_t> TokensToText::sources_of(const Part& part, const Hypothesis& h,
+                                             const std::vector<std::string>& pieces) const {
+  if (h.attention.size() < pieces.size()) return {};
+  std::map<std::string_view, std::pair<size_t, size_t>> places;  // number and place, by piece
+  const auto source =
+      symbols(std::span(part.tokens).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
+  for (size_t i = 0; i < source.size(); ++i) places[source[i]] = {places[source[i]].first + 1, i};
+  std::vector<size_t> sources;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const auto same = places.find(pieces[i]);
+    const bool is_copy = same != places.end() && same->second.first == 1 &&
+                         std::ranges::count(pieces, pieces[i]) == 1;
+    sources.push_back(is_copy ? same->second.second : attended(h.attention[i]));
+  }
+  return sources;
 }
 
 std::vector<size_t> TokensToText::ends_in(std::string_view text,

@@ -198,6 +198,10 @@ class TokensToText {
   void append_text(const Line& line, const Part& part, const Hypothesis& hypothesis,
                    std::string& text);
   std::vector<std::string> pieces_of_text(const Part& part, const Hypothesis& hypothesis) const;
+  // The source piece that each piece comes from: the same piece, if both sides have it once (names,
+  // numbers, signs), otherwise that with the most attention. Empty: unknown.
+  std::vector<size_t> sources_of(const Part& part, const Hypothesis& hypothesis,
+                                 const std::vector<std::string>& pieces) const;
   // Where each piece of a text ends in it.
   std::vector<size_t> ends_in(std::string_view text, const std::vector<std::string>& pieces);
   void check_attention(const Line& line) const;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <residual/residual.h>
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -97,6 +98,17 @@ TEST_F(Api, GivesTheBytesThatTheCommandPrints) {
                 .output);
 }
 
+TEST_F(Api, SaysWhatMakesATranslationImplausible) {
+  const auto translator = open("max_length_factor=0 max_length_offset=3");
+  const std::array<const char*, 2> lines = {"a b c", "a b c d e f g h i j k l m n"};
+  residual_translations* const found = residual_translate(translator.get(), lines.data(), 2);
+  ASSERT_NE(found, nullptr) << residual_error();
+  EXPECT_STREQ(residual_warning(found, 0, 0), "");
+  EXPECT_STREQ(residual_warning(found, 1, 0), "short");
+  EXPECT_EQ(residual_warning(found, 1, 9), nullptr);
+  residual_free(found);
+}
+
 TEST_F(Api, IsCalledFromC) {
   const auto result =
       test::run("printf '" + input() + "' | api_from_c '" + model() + "' | cut -f 1");
@@ -183,7 +195,7 @@ TEST(Library, ExportsItsFunctionsAndNothingElse) {
     EXPECT_THAT(name, testing::MatchesRegex("residual_[a-z_]*@@RESIDUAL_0"));
     ++functions;
   }
-  EXPECT_EQ(functions, 11);
+  EXPECT_EQ(functions, 12);
 }
 
 }  // namespace
