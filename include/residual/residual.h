@@ -64,8 +64,10 @@ RESIDUAL_API const char* residual_settings(void);
 /* Stops the translator's threads and frees it. `translator` may be null. */
 RESIDUAL_API void residual_close(residual_translator* translator);
 
-/* Translates `count` lines. A line must not contain a line break. The translation of a line without
- * words is empty. Returns null on failure; then no line was translated. */
+/* Translates `count` lines. A line must not contain a line break. A line with several sentences is
+ * split into them, unless the settings say sentences=keep; with markup=html, a line is HTML and so
+ * is its translation. The translation of a line without words is empty. Returns null on failure;
+ * then no line was translated. */
 RESIDUAL_API residual_translations* residual_translate(residual_translator* translator,
                                                        const char* const* lines, size_t count);
 
@@ -79,6 +81,12 @@ RESIDUAL_API const char* residual_text(const residual_translations* translations
                                        size_t rank);
 RESIDUAL_API double residual_score(const residual_translations* translations, size_t line,
                                    size_t rank);
+
+/* Returns what makes that translation implausible: "short" (it has far fewer pieces than its
+ * source), "repeats" (it repeats itself, and its source does not), "short repeats", or "" if
+ * nothing does. Returns null if there is no such translation. */
+RESIDUAL_API const char* residual_warning(const residual_translations* translations, size_t line,
+                                          size_t rank);
 
 /* Frees the results. `translations` may be null. */
 RESIDUAL_API void residual_free(residual_translations* translations);

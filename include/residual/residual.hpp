@@ -24,6 +24,7 @@ class Error : public std::runtime_error {
 struct Candidate {
   std::string text;
   double score = 0;
+  std::string warning;  // what makes it implausible: see residual_warning()
 };
 
 class Translator {
@@ -53,8 +54,8 @@ class Translator {
     std::vector<std::vector<Candidate>> all(lines.size());
     for (size_t i = 0; i < lines.size(); ++i) {
       for (size_t rank = 0; rank < residual_ranks(found.get(), i); ++rank) {
-        all[i].push_back(
-            {residual_text(found.get(), i, rank), residual_score(found.get(), i, rank)});
+        all[i].push_back({residual_text(found.get(), i, rank), residual_score(found.get(), i, rank),
+                          residual_warning(found.get(), i, rank)});
       }
     }
     return all;

@@ -1,6 +1,7 @@
 // Implements residual.h with decode::Translator. No exception leaves a function: its text becomes
 // residual_error(), and the function returns its failure value.
 
+#include <fmt/ranges.h>
 #include <residual/residual.h>
 
 #include <exception>
@@ -24,6 +25,7 @@ struct residual_translations {
   struct Candidate {
     std::string text;
     double score;
+    std::string warning;
   };
   std::vector<std::vector<Candidate>> lines;  // best first
 
@@ -129,7 +131,8 @@ residual_translations* residual_translate(residual_translator* translator, const
     for (auto& each : translator->translator.translate(lines_of(lines, count, "lines"))) {
       auto& candidates = found->lines.emplace_back();
       for (auto& output : each.outputs) {
-        candidates.push_back({std::move(output.text), output.score});
+        candidates.push_back({std::move(output.text), output.score,
+                              fmt::format("{}", fmt::join(output.doubts.names(), " "))});
       }
     }
     return found.release();
@@ -154,6 +157,13 @@ double residual_score(const residual_translations* translations, size_t line, si
   return guarded<double>(std::numeric_limits<double>::quiet_NaN(), [&] {
     require_given(translations, "translations");
     return translations->at(line, rank).score;
+  });
+}
+
+const char* residual_warning(const residual_translations* translations, size_t line, size_t rank) {
+  return guarded<const char*>(nullptr, [&] {
+    require_given(translations, "translations");
+    return translations->at(line, rank).warning.c_str();
   });
 }
 

@@ -34,7 +34,8 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
       all, [&](ConfigVisitor& visit) { fields(visit, settings); }, "settings: ");
   decode::TranslatorOptions& o = settings.translator;
   require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
-  require(o.search.attention_layer == 0 || o.search.needs_attention(),
+  require(o.search.attention_layer == 0 || o.search.needs_attention() ||
+              o.text.markup != text::Markup::none,
           "settings: attention_layer has no reader here either");
   decode::check_sampling(o.search.sampling);
   require(o.terms.empty() || !o.search.sampling.is_on, "settings: terms are not for sampling");

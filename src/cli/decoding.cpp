@@ -19,6 +19,8 @@ const FlagRules& translator_flags() {
                      {.key = "source", .flag = "--from", .group = "Model", .type = "LANG"},
                      {.key = "target", .flag = "--to", .group = "Model", .type = "LANG"},
                      {.key = "pieces", .group = "Model"},
+                     {.key = "sentences", .group = "Lines"},
+                     {.key = "markup", .group = "Lines"},
                      {.key = "long_lines", .group = "Lines"},
                      {.key = "n_best", .group = "Output"},
                      {.key = "with_attention", .flag = "--alignments", .group = "Output"},

@@ -77,8 +77,10 @@ void take_prepared(Options& o) {
 
 Result translate(const Options& o, const Lines& lines) {
   Result result;
+  ModelOptions model = o.model;
+  model.translator.text.sentences = decode::Sentences::keep;  // a line of a test set is one
   const auto start = std::chrono::steady_clock::now();
-  const auto translator = load_translator(o.model);
+  const auto translator = load_translator(model);
   result.load_seconds = seconds_since(start);
   Progress progress("translate", lines.size(), "lines");
   size_t at = 0;

@@ -39,6 +39,7 @@ void add_commands(CLI::App& root, int argc, char** argv) {
                            {"normalize", add_normalize},
                            {"tokenize", add_tokenize},
                            {"detokenize", add_detokenize},
+                           {"sentences", add_sentences},
                            {"bpe", add_bpe},
                            {"sentencepiece", add_sentencepiece},
                            {"vocabulary", add_vocabulary},

@@ -16,6 +16,7 @@ ordered_json to_json(const Translation& translation, bool with_attention) {
                         {"log_probability", rounded(output.log_probability())},
                         {"pieces", output.pieces},
                         {"log_probabilities", rounded(output.log_probabilities)}};
+    if (output.doubts.any()) one["warnings"] = output.doubts.names();
     if (with_attention) one["attention"] = ordered_json::array();
     for (const auto& row : output.attention) one["attention"].push_back(rounded(row));
     all.push_back(std::move(one));

@@ -10,7 +10,7 @@
 namespace residual::decode {
 
 // {"source_pieces": [...], "translations": [{"text": ..., "score": ..., ...}, ...]}, with the
-// attention of each if it was wanted.
+// attention of each if it was wanted, and "warnings" of those that raise doubts.
 nlohmann::ordered_json to_json(const Translation& translation, bool with_attention);
 
 // By the names of the settings.

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "decode/split.h"
@@ -20,17 +23,29 @@ text::LineTransform made(const std::function<text::LineTransform()>& make) {
   return make ? make() : copy_line;
 }
 
-// Of a line in many parts: its matrix grows with the square of its length.
-void check_attention(const Line& line, size_t count, size_t source_pieces) {
-  constexpr size_t kMost = 64 << 20;  // numbers
-  size_t rows = 0;
-  for (const auto& outcome : line.outcomes) {
-    for (size_t rank = 0; rank < count; ++rank) rows += outcome.hypotheses[rank].tokens.size();
+// The first `count` pieces, with spaces between them.
+std::string joined(const std::vector<std::string>& pieces, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    if (pieces[i].empty()) continue;
+    if (!text.empty()) text += ' ';
+    text += pieces[i];
   }
-  require(rows * source_pieces <= kMost,
-          "line {}: attention of {} pieces to {} of the source takes too much memory; split the "
-          "line, or do without",
-          line.number, rows, source_pieces);
+  return text;
+}
+
+// The sentences of a prefix, the last one without its end: empty, if all have one.
+std::vector<std::string_view> prefix_sentences(std::string_view prefix,
+                                               std::optional<text::SentenceSplitter>& splitter) {
+  if (!splitter || prefix.empty()) return {prefix};
+  const std::string continued = std::string(prefix) + " A";  // which begins a sentence, or does not
+  std::vector<std::string_view> found;
+  for (const auto sentence : (*splitter)(continued)) {
+    const auto begin = static_cast<size_t>(sentence.data() - continued.data());
+    found.push_back(begin < prefix.size() ? prefix.substr(begin, sentence.size())
+                                          : std::string_view());
+  }
+  return found;
 }
 
 }  // namespace
@@ -61,7 +76,11 @@ TextToTokens::TextToTokens(const TextTools& tools, TextToTokensOptions options)
     : tools_(tools),
       options_(std::move(options)),
       to_source_(made(tools.to_source_pieces)),
-      to_target_(made(tools.to_target_pieces)) {}
+      to_target_(made(tools.to_target_pieces)) {
+  if (options_.text.sentences == Sentences::keep) return;
+  if (tools.source_sentences) source_sentences_.emplace(*tools.source_sentences);
+  if (tools.target_sentences) target_sentences_.emplace(*tools.target_sentences);
+}
 
 std::vector<int32_t> TextToTokens::source(std::string_view text) {
   require(!unwanted_ || !*unwanted_, "the translation was given up");
@@ -87,69 +106,131 @@ std::vector<int32_t> TextToTokens::phrase(std::string_view text, const std::stri
   return tokens;
 }
 
-std::shared_ptr<Line> TextToTokens::line(const SourceLine& given, uint64_t number) {
-  check_words(given.text, "line", number);
+std::shared_ptr<Line> TextToTokens::begin(SourceLine given, uint64_t number) {
+  if (options_.text.markup != text::Markup::html) check_words(given.text, "line", number);
+  check_words(given.prefix, "prefix of line", number);
+  number_ = number;
+  given_ = std::move(given);
+  // Phrases may belong to any sentence, so a line with phrases stays one.
+  auto* const splitter =
+      source_sentences_ && given_.phrases.empty() ? &*source_sentences_ : nullptr;
+  cutter_.emplace(std::exchange(given_.text, {}), options_.text.markup, splitter);
+  prefixes_ = prefix_sentences(given_.prefix, target_sentences_);
+  parts_.clear();
+  has_parts_ = false;
   auto line = std::make_shared<Line>();
   line->number = number;
-  if (!prefix_tokens_.empty() && given.prefix == prefix_) {
-    line->prefix = prefix_tokens_;
-  } else {
-    check_words(given.prefix, "prefix of line", number);
-    line->prefix = target(given.prefix);
-    prefix_ = given.prefix;
-    prefix_tokens_ = line->prefix;
-  }
-  require(fits(line->prefix), "line {}: its prefix has {} tokens, the model takes {}", number,
-          line->prefix.size() - 1, options_.max_positions - 1);
-  line->prefix.pop_back();  // </s>
-  const size_t empty = tools_.source_tag.empty() ? 1 : 2;
-  std::vector<int32_t> whole = source(given.text);
-  if (whole.size() == empty) return line;
-  if (fits(whole)) {
-    add_part(*line, std::move(whole), given.text, given.phrases);
-  } else {
-    require(given.phrases.empty(),
-            "line {}: is to be split, and its phrases might belong to any part; split it yourself",
-            number);
-    require(options_.long_lines == LongLines::split,
-            "line {}: has {} tokens, the model takes {}; allow it to be split, or shorten it",
-            number, whole.size(), options_.max_positions);
-    const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
-    for (const auto part : split_to_fit(given.text, part_fits)) {
-      std::vector<int32_t> tokens = source(part);
-      require(fits(tokens), "line {}: a character of it makes {} tokens, the model takes {}",
-              number, tokens.size(), options_.max_positions);
-      if (tokens.size() == empty) continue;  // characters that no piece stands for
-      add_part(*line, std::move(tokens), part, {});
-    }
-  }
-  line->outcomes.resize(line->parts.size());
-  line->missing = line->parts.size();
+  line->markup = options_.text.markup;
   return line;
 }
 
-void TextToTokens::add_part(Line& line, std::vector<int32_t> tokens, std::string_view text,
-                            const std::vector<std::string>& wanted) {
-  line.parts.push_back(std::move(tokens));
-  if (options_.with_pieces) {
-    auto& pieces = line.pieces.emplace_back();
-    text::for_each_token(pieces_, [&](std::string_view piece) { pieces.emplace_back(piece); });
+std::shared_ptr<Part> TextToTokens::next() {
+  for (;;) {
+    const bool is_rest = !parts_.empty();  // of a sentence
+    const std::string_view text = is_rest ? parts_.front() : cutter_->next();
+    if (text.empty()) return nullptr;
+    if (!is_rest && options_.text.markup == text::Markup::html) check_words(text, "line", number_);
+    std::vector<int32_t> tokens = source(text);
+    if (is_rest) {
+      parts_.pop_front();
+      require(fits(tokens), "line {}: a character of it makes {} tokens, the model takes {}",
+              number_, tokens.size(), options_.max_positions);
+    } else {
+      is_first_ = true;
+      if (!fits(tokens)) {
+        split_sentence(text, tokens.size());
+        continue;
+      }
+    }
+    if (tokens.size() > tags() + 1) return make_part(text, std::move(tokens));
   }
-  line.phrases.push_back(phrases(text, wanted, line.number));
-  if (!line.phrases.back()) return;
-  const int64_t forced = line.phrases.back()->tokens() + static_cast<int64_t>(line.prefix.size());
+}
+
+void TextToTokens::split_sentence(std::string_view sentence, size_t tokens) {
+  require(given_.phrases.empty(),
+          "line {}: is to be split, and its phrases might belong to any part; split it yourself",
+          number_);
+  require(options_.long_lines == LongLines::split,
+          "line {}: has {} tokens, the model takes {}; allow it to be split, or shorten it",
+          number_, tokens, options_.max_positions);
+  const auto part_fits = [&](std::string_view part) { return fits(source(part)); };
+  const auto parts = split_to_fit(sentence, part_fits);
+  parts_.assign(parts.begin(), parts.end());
+}
+
+std::shared_ptr<Part> TextToTokens::make_part(std::string_view text, std::vector<int32_t> tokens) {
+  auto part = std::make_shared<Part>();
+  part->tokens = std::move(tokens);
+  if (options_.with_pieces) {
+    text::for_each_token(pieces_, [&](std::string_view p) { part->pieces.emplace_back(p); });
+  }
+  Cutter::Cut cut = cutter_->take(text);
+  part->before = std::move(cut.before);
+  const bool is_first_part = !std::exchange(has_parts_, true);
+  if (part->before.empty() && !is_first_part) part->before = tools_.joint;
+  part->marks = by_pieces(cut.marks, text, part->tokens.size() - tags() - 1);
+  part->source_end = cutter_->source_end();
+  if (std::exchange(is_first_, false)) {
+    part->prefix = prefix_of_sentence();
+    const size_t count = cutter_->sentence() + 1;
+    part->continues = count == prefixes_.size() || (count < prefixes_.size() && cutter_->is_last());
+  }
+  part->phrases = phrases(text, given_.phrases);
+  if (!part->phrases) return part;
+  const int64_t forced = part->phrases->tokens() + static_cast<int64_t>(part->prefix.size());
   require(forced < options_.max_positions,
-          "line {}: its prefix and phrases have {} tokens, the model takes {}", line.number, forced,
+          "line {}: its prefix and phrases have {} tokens, the model takes {}", number_, forced,
           options_.max_positions - 1);
+  return part;
+}
+
+std::vector<SentenceMark> TextToTokens::by_pieces(const std::vector<text::Mark>& marks,
+                                                  std::string_view text, size_t pieces) {
+  if (marks.empty()) return {};
+  std::vector<SentenceMark> made;
+  size_t count = 0, at = 0;
+  const auto count_to = [&](size_t end) {
+    if (end > at) count += source(text.substr(at, end - at)).size() - tags() - 1;
+    at = end;
+  };
+  for (const auto& mark : marks) {
+    count_to(mark.at);
+    const auto is_space = [&](size_t i) { return text::whitespace_at(text, i) > 0; };
+    SentenceMark& placed = made.emplace_back();
+    placed.mark = mark;
+    placed.mark.at = count;
+    placed.has_space_before = mark.at > 0 && is_space(text::previous_code_point(text, mark.at));
+    placed.has_space_after = mark.at < text.size() && is_space(mark.at);
+  }
+  count_to(text.size());
+  // Text between marks may have other pieces than the same text as a whole.
+  for (auto& placed : made) placed.mark.at = placed.mark.at * pieces / std::max<size_t>(1, count);
+  return made;
+}
+
+std::vector<int32_t> TextToTokens::prefix_of_sentence() {
+  const size_t sentence = cutter_->sentence();
+  if (sentence >= prefixes_.size()) return {};
+  std::string_view text = prefixes_[sentence];
+  if (cutter_->is_last() && !text.empty()) {  // all the rest
+    text = std::string_view(given_.prefix).substr(text.data() - given_.prefix.data());
+  }
+  if (text.empty()) return {};
+  if (text != prefix_ || prefix_tokens_.empty()) {
+    prefix_tokens_ = target(text);
+    prefix_ = text;
+  }
+  require(fits(prefix_tokens_), "line {}: its prefix has {} tokens, the model takes {}", number_,
+          prefix_tokens_.size() - 1, options_.max_positions - 1);
+  return {prefix_tokens_.begin(), prefix_tokens_.end() - 1};
 }
 
 std::shared_ptr<const Phrases> TextToTokens::phrases(std::string_view text,
-                                                     std::vector<std::string> wanted,
-                                                     uint64_t number) {
+                                                     std::vector<std::string> wanted) {
   require(wanted.size() <= Phrases::kMost,
-          "line {}: its translation is to contain {} phrases, up to {} are possible", number,
+          "line {}: its translation is to contain {} phrases, up to {} are possible", number_,
           wanted.size(), Phrases::kMost);
-  for (const auto& each : wanted) check_words(each, "phrase of line", number);
+  for (const auto& each : wanted) check_words(each, "phrase of line", number_);
   if (options_.terminology != nullptr) {
     for (auto& term : options_.terminology->in(text)) wanted.push_back(std::move(term));
   }
@@ -157,7 +238,7 @@ std::shared_ptr<const Phrases> TextToTokens::phrases(std::string_view text,
   wanted.resize(std::min(wanted.size(), Phrases::kMost));
   std::vector<std::vector<int32_t>> tokens;
   for (const auto& each : wanted) {
-    auto made = phrase(each, fmt::format("line {}", number));
+    auto made = phrase(each, fmt::format("line {}", number_));
     if (std::ranges::find(tokens, made) == tokens.end()) tokens.push_back(std::move(made));
   }
   return std::make_shared<Phrases>(std::move(tokens), options_.joints());
@@ -182,69 +263,133 @@ bool TextToTokens::fits(const std::vector<int32_t>& tokens) const {
 TokensToText::TokensToText(const TextTools& tools, const SearchOptions& search)
     : tools_(tools), search_(search), to_text_(made(tools.to_text)) {}
 
-Translation TokensToText::translation(const Line& line) {
-  Translation made;
-  size_t count = line.parts.empty() ? 1 : static_cast<size_t>(search_.n_best);
-  for (const auto& part : line.parts) {
-    const auto pieces =
-        symbols(std::span(part).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
-    made.source_pieces.insert(made.source_pieces.end(), pieces.begin(), pieces.end());
+void TokensToText::add(const Line& line, const Part& part) {
+  const auto& hypotheses = part.outcome.hypotheses;
+  const bool is_list = !search_.alternatives || part.continues;
+  const size_t most = is_list ? hypotheses.size() : std::numeric_limits<size_t>::max();
+  const size_t before = parts_ == 0 ? static_cast<size_t>(search_.n_best) : made_.outputs.size();
+  made_.outputs.resize(std::min(before, most));
+  coverage_.resize(made_.outputs.size());
+  for (size_t rank = 0; rank < made_.outputs.size(); ++rank) {
+    const Hypothesis& h = hypotheses[is_list ? rank : 0];
+    Output& output = made_.outputs[rank];
+    if (rank == 0) added_ = output.text.size();
+    append(part, h, output);
+    append_text(line, part, h, output.text);
+    output.score = h.score;
+    coverage_[rank] += h.coverage;
   }
-  for (const auto& outcome : line.outcomes) count = std::min(count, outcome.hypotheses.size());
-  if (search_.with_attention) check_attention(line, count, made.source_pieces.size());
-  for (size_t rank = 0; rank < count; ++rank) made.outputs.push_back(joined(line, rank));
-  std::ranges::stable_sort(made.outputs, std::greater<>(), &Output::score);
-  return made;
+  const auto pieces =
+      symbols(std::span(part.tokens).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
+  made_.source_pieces.insert(made_.source_pieces.end(), pieces.begin(), pieces.end());
+  ++parts_;
+  check_attention(line);
 }
 
-Output TokensToText::joined(const Line& line, size_t rank) {
-  Output all;
-  double coverage = 0;
-  size_t source = 0, source_pieces = 0;
-  for (const auto& part : line.parts) source_pieces += pieces_of(part);
-  for (size_t p = 0; p < line.parts.size(); ++p) {
-    // Alternatives are of the first part's beginning; the others have their best translation.
-    const Hypothesis& h = line.outcomes[p].hypotheses[p > 0 && search_.alternatives ? 0 : rank];
-    const size_t pieces = h.tokens.size() - 1;
-    if (p > 0) all.log_probabilities.pop_back();  // of the </s> between
-    all.tokens.insert(all.tokens.end(), h.tokens.begin(), h.tokens.end() - 1);
-    all.log_probabilities.insert(all.log_probabilities.end(), h.log_probabilities.begin(),
-                                 h.log_probabilities.end());
-    for (size_t i = 0; i < pieces && search_.with_attention; ++i) {
-      auto& row = all.attention.emplace_back(source_pieces);
-      const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
-      std::copy_n(from, pieces_of(line.parts[p]), row.begin() + source);
-      all.attention_to_end.push_back(h.attention[i].back());
+void TokensToText::check_attention(const Line& line) const {
+  constexpr size_t kMost = 64 << 20;  // numbers: the matrix grows with the square of the length
+  size_t rows = 0;
+  for (const auto& output : made_.outputs) rows += output.attention.size();
+  require(rows * made_.source_pieces.size() <= kMost,
+          "line {}: attention of {} pieces to {} of the source takes too much memory; split the "
+          "line, or do without",
+          line.number, rows, made_.source_pieces.size());
+}
+
+void TokensToText::append(const Part& part, const Hypothesis& h, Output& output) {
+  const std::span<const int32_t> tokens(h.tokens.data(), h.tokens.size() - 1);  // without </s>
+  auto& all = output.log_probabilities;
+  if (!all.empty()) all.pop_back();  // of the </s> between
+  all.insert(all.end(), h.log_probabilities.begin(), h.log_probabilities.end());
+  output.tokens.insert(output.tokens.end(), tokens.begin(), tokens.end());
+  const auto pieces = symbols(tokens, *tools_.target_vocabulary);
+  output.pieces.insert(output.pieces.end(), pieces.begin(), pieces.end());
+  output.doubts.add(doubts_about(tokens, std::span(part.tokens).subspan(tags(), pieces_of(part))));
+  for (size_t i = 0; i < tokens.size() && search_.with_attention; ++i) {
+    const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
+    auto& row = output.attention.emplace_back(made_.source_pieces.size());
+    row.insert(row.end(), from, from + static_cast<std::ptrdiff_t>(pieces_of(part)));
+    output.attention_to_end.push_back(h.attention[i].back());
+  }
+}
+
+Translation TokensToText::take(const Line& line) {
+  if (parts_ == 0) made_.outputs.resize(1);
+  for (auto& output : made_.outputs) output.text += line.after;
+  if (parts_ > 1) {
+    for (size_t rank = 0; rank < made_.outputs.size(); ++rank) {
+      Output& output = made_.outputs[rank];
+      const auto tokens = static_cast<int64_t>(output.log_probabilities.size());
+      output.score = normalised(search_, output.log_probability(), tokens) + coverage_[rank];
     }
-    all.score = h.score;
-    coverage += h.coverage;
-    source += pieces_of(line.parts[p]);
-    append_text(line, p, h, all.text);
   }
-  if (line.parts.size() > 1) {
-    const double sum =
-        std::accumulate(all.log_probabilities.begin(), all.log_probabilities.end(), 0.0);
-    const auto tokens = static_cast<int64_t>(all.log_probabilities.size());
-    all.score = normalised(search_, sum, tokens) + coverage;
+  for (auto& output : made_.outputs) {
+    for (auto& row : output.attention) row.resize(made_.source_pieces.size());
   }
-  all.pieces = symbols(all.tokens, *tools_.target_vocabulary);
-  return all;
+  std::ranges::stable_sort(made_.outputs, std::greater<>(), &Output::score);
+  coverage_.clear();
+  parts_ = added_ = 0;
+  return std::exchange(made_, {});
 }
 
-void TokensToText::append_text(const Line& line, size_t part, const Hypothesis& h,
-                               std::string& text) {
-  const size_t given = part == 0 ? line.prefix.size() : 0;
-  std::string pieces;
+std::vector<std::string> TokensToText::pieces_of_text(const Part& part, const Hypothesis& h) const {
+  std::vector<std::string> pieces;
   for (size_t i = 0; i + 1 < h.tokens.size(); ++i) {
     const int32_t token = h.tokens[i];
-    if (token == Vocabulary::kBos || token == Vocabulary::kPad) continue;
-    if (!pieces.empty()) pieces += ' ';
-    const bool is_replaced = search_.replace_unk && token == Vocabulary::kUnk && i >= given;
-    pieces += is_replaced ? line.pieces[part].at(attended(h.attention[i]))
-                          : tools_.target_vocabulary->symbol(token);
+    const bool is_silent = token == Vocabulary::kBos || token == Vocabulary::kPad;
+    const bool is_replaced =
+        search_.replace_unk && token == Vocabulary::kUnk && i >= part.prefix.size();
+    pieces.emplace_back(is_silent     ? ""
+                        : is_replaced ? part.pieces.at(attended(h.attention[i]))
+                                      : tools_.target_vocabulary->symbol(token));
   }
-  if (!text.empty()) text += ' ';
-  to_text_(pieces, text);
+  return pieces;
+}
+
+void TokensToText::append_text(const Line& line, const Part& part, const Hypothesis& h,
+                               std::string& text) {
+  const std::vector<std::string> pieces = pieces_of_text(part, h);
+  std::string made;
+  to_text_(joined(pieces, pieces.size()), made);
+  if (!text.empty() || line.markup != text::Markup::none) text += part.before;
+  AlignedText aligned = {.text = made, .source_pieces = pieces_of(part)};
+  if (!part.marks.empty()) {
+    aligned.ends = ends_in(made, pieces);
+    aligned.sources = sources_of(part, h, pieces);
+  }
+  append_with_marks(aligned, part.marks, line.markup, text);
+}
+
+std::vector<size_t> TokensToText::sources_of(const Part& part, const Hypothesis& h,
+                                             const std::vector<std::string>& pieces) const {
+  if (h.attention.size() < pieces.size()) return {};
+  std::map<std::string_view, std::pair<size_t, size_t>> places;  // number and place, by piece
+  const auto source =
+      symbols(std::span(part.tokens).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
+  for (size_t i = 0; i < source.size(); ++i) places[source[i]] = {places[source[i]].first + 1, i};
+  std::vector<size_t> sources;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const auto same = places.find(pieces[i]);
+    const bool is_copy = same != places.end() && same->second.first == 1 &&
+                         std::ranges::count(pieces, pieces[i]) == 1;
+    sources.push_back(is_copy ? same->second.second : attended(h.attention[i]));
+  }
+  return sources;
+}
+
+std::vector<size_t> TokensToText::ends_in(std::string_view text,
+                                          const std::vector<std::string>& pieces) {
+  std::vector<size_t> ends;
+  size_t end = 0;
+  std::string begin;
+  for (size_t count = 1; count <= pieces.size(); ++count) {
+    begin.clear();
+    to_text_(joined(pieces, count), begin);
+    const auto differs = std::ranges::mismatch(text, begin).in1;
+    end = std::max(end, static_cast<size_t>(differs - text.begin()));
+    ends.push_back(end);
+  }
+  return ends;
 }
 
 size_t TokensToText::attended(const std::vector<float>& attention) const {

@@ -1,10 +1,19 @@
 #include "decode/text_tools.h"
 
+#include <set>
+
 #include "base/error.h"
 
 namespace residual::decode {
 
 using text::Vocabulary;
+
+namespace {
+
+// Languages that are written without spaces between words.
+const std::set<std::string> kWithoutSpaces = {"ja", "km", "lo", "my", "th", "yue", "zh"};
+
+}  // namespace
 
 TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>> models,
                         const TextChoice& choice) {
@@ -50,6 +59,9 @@ TextTools TextTools::towards(const std::string& source, const std::string& targe
   tools.to_source_pieces = [from] { return from.to_pieces(); };
   tools.to_target_pieces = [to] { return to.to_pieces(); };
   tools.to_text = [to] { return to.to_text(); };
+  tools.source_sentences = std::make_shared<text::SentenceSplitter>(direction.source);
+  tools.target_sentences = std::make_shared<text::SentenceSplitter>(direction.target);
+  if (kWithoutSpaces.contains(text::without_region(direction.target))) tools.joint = "";
   return tools;
 }
 

@@ -7,6 +7,7 @@
 
 #include "model/directory.h"
 #include "text/lines.h"
+#include "text/sentences.h"
 #include "text/vocabulary.h"
 
 namespace residual::decode {
@@ -23,7 +24,10 @@ struct TextTools {
   std::shared_ptr<const text::Vocabulary> source_vocabulary, target_vocabulary;  // one, or two
   // Make a function for one thread; none: text is pieces already.
   std::function<text::LineTransform()> to_source_pieces, to_target_pieces, to_text;
-  std::string source_tag;                         // symbol before each source, if any
+  // Of the languages; null: each text is one sentence. Copied for each thread.
+  std::shared_ptr<const text::SentenceSplitter> source_sentences, target_sentences;
+  std::string joint = " ";  // between translations of sentences that nothing stands between
+  std::string source_tag;   // symbol before each source, if any
   std::shared_ptr<const model::Directory> model;  // that they are of; null: one in memory
   bool pieces = false;                            // text is pieces already
 

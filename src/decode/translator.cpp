@@ -76,29 +76,60 @@ class Translator::Conveyor {
     stopped_ = true;
     changed_.notify_all();
   }
-  // Waits until few enough parts of lines are on their way; false as above.
-  bool begin_part() {
+  // Adds a part to a line, once few enough of all lines are on their way; false as above.
+  bool add(Line& line, std::shared_ptr<Part> part) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || parts_ < limit_; });
+    if (stopped_) return false;
     ++parts_;
-    return !stopped_;
+    line.parts.push_back(std::move(part));
+    if (line.parts.size() == 1) changed_.notify_all();  // it may be what is waited for
+    return true;
   }
-  void complete(Line& line, size_t part, Crew::Outcome outcome) {
+  void complete(Part& part, Crew::Outcome outcome) {
     const std::lock_guard lock(mutex_);
-    line.outcomes[part] = std::move(outcome);
-    --parts_;
-    --line.missing;
-    if (line.missing == 0 || parts_ + 1 == limit_) changed_.notify_all();
+    part.outcome = std::move(outcome);
+    part.is_done = true;
+    if (&part == awaited_) changed_.notify_all();
   }
-  // The next line once it is complete; null: there are no more.
+  // A line has all its parts.
+  void finish(Line& line, std::string after) {
+    const std::lock_guard lock(mutex_);
+    line.after = std::move(after);
+    line.is_whole = true;
+    changed_.notify_all();
+  }
+  void fail(Line& line, std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    line.error = std::move(error);
+    line.is_whole = true;
+    changed_.notify_all();
+  }
+  // The next line; null: there are no more.
   std::shared_ptr<Line> pop() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return lines_.empty() ? ended_ : lines_.front()->missing == 0; });
+    changed_.wait(lock, [&] { return ended_ || !lines_.empty(); });
     if (lines_.empty()) return nullptr;
-    auto line = std::move(lines_.front());
+    return lines_.front();
+  }
+  // The next part of that line, once it is done; null: the line has no more, or has an error.
+  std::shared_ptr<Part> pop_part(Line& line) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      awaited_ = line.parts.empty() ? nullptr : line.parts.front().get();
+      return line.error || (awaited_ != nullptr ? awaited_->is_done : line.is_whole);
+    });
+    awaited_ = nullptr;
+    if (!line.error && !line.parts.empty()) {
+      auto part = std::move(line.parts.front());
+      line.parts.pop_front();
+      --parts_;
+      changed_.notify_all();
+      return part;
+    }
     lines_.pop_front();
     changed_.notify_all();
-    return line;
+    return nullptr;
   }
 
  private:
@@ -106,7 +137,8 @@ class Translator::Conveyor {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Line>> lines_;
   size_t limit_;
-  size_t parts_ = 0;  // begun and not complete
+  size_t parts_ = 0;               // of all lines
+  const Part* awaited_ = nullptr;  // what the one who delivers waits for
   bool ended_ = false, stopped_ = false;
 };
 
@@ -132,7 +164,7 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
   if (!options.terms.empty()) {
     terminology_ = std::make_shared<Terminology>(Terminology::read(options.terms));
     if (tools_.to_target_pieces || tools_.pieces) {  // otherwise calls say what the target is
-      TextToTokens texts = reader(tools_);
+      TextToTokens texts = reader(tools_, {.sentences = Sentences::keep});
       for (const auto& term : terminology_->terms()) {
         texts.phrase(term.target, options.terms.string());
       }
@@ -150,10 +182,11 @@ Translator::Translator(const std::vector<fs::path>& models, const TranslatorOpti
 
 Translator::~Translator() = default;
 
-TextToTokens Translator::reader(const TextTools& tools, const Terminology* terminology,
-                                bool with_pieces) const {
+TextToTokens Translator::reader(const TextTools& tools, const TextOptions& text,
+                                const Terminology* terminology, bool with_pieces) const {
   return {tools,
           {.max_positions = max_positions_,
+           .text = text,
            .long_lines = options_.long_lines,
            .terminology = terminology,
            .joints = [this] { return joints(); },
@@ -170,50 +203,89 @@ void Translator::pack() const {
   for (const auto& model : models_) model->pack();
 }
 
+Request Translator::request_for(const Part& part, const SearchOptions& search,
+                                const Terms& terms) const {
+  Request request = {.source = part.tokens,
+                     .prefix = part.prefix,
+                     .phrases = part.phrases,
+                     .search = terms.search,
+                     .unwanted = terms.unwanted};
+  if (search.alternatives && !part.continues) request.search = as_one_group(search);
+  if (request.phrases && !search.sampling.is_on) {  // which takes no notice of them
+    request.search = as_one_group(search, request.phrases->tokens());
+  }
+  if (!part.marks.empty()) {
+    auto own = request.search ? *request.search : search;
+    own.with_attention = true;
+    request.search = std::make_shared<const SearchOptions>(own);
+  }
+  if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
+  return request;
+}
+
+bool Translator::read_line(TextToTokens& texts, const std::shared_ptr<Line>& line,
+                           const Stream& stream, uint64_t caller,
+                           const std::shared_ptr<Conveyor>& conveyor) {
+  const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
+  while (const auto part = texts.next()) {
+    if (!conveyor->add(*line, part)) return false;
+    const auto done = [part, conveyor](Crew::Outcome outcome) {
+      conveyor->complete(*part, std::move(outcome));
+    };
+    try {
+      Request request = request_for(*part, search, stream.terms);
+      request.caller = caller;
+      crew_.submit(std::move(request), done);
+    } catch (...) {  // whoever waits for the line hears of it
+      done({.hypotheses = {}, .error = std::current_exception()});
+    }
+  }
+  conveyor->finish(*line, texts.rest());
+  return true;
+}
+
 void Translator::read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor) {
-  auto line = std::make_shared<Line>();
+  std::shared_ptr<Line> line;
   try {
     const uint64_t caller = ++callers_;
     const TextTools& tools = stream.terms.tools ? *stream.terms.tools : tools_;
     const auto& terminology = stream.terms.terminology ? stream.terms.terminology : terminology_;
     const SearchOptions& search = stream.terms.search ? *stream.terms.search : options_.search;
     TextToTokens texts =
-        reader(tools, search.sampling.is_on ? nullptr : terminology.get(), search.replace_unk);
+        reader(tools, stream.terms.text.value_or(options_.text),
+               search.sampling.is_on ? nullptr : terminology.get(), search.replace_unk);
     texts.set_unwanted(stream.terms.unwanted);
     for (uint64_t number = 1;; ++number) {
-      const std::optional<SourceLine> given = stream.next();
+      line = nullptr;
+      std::optional<SourceLine> given = stream.next();
       if (!given) break;
-      line = texts.line(*given, number);
-      if (!conveyor->push(line)) break;
-      for (size_t p = 0; p < line->parts.size(); ++p) {
-        if (!conveyor->begin_part()) break;
-        Request request = {.caller = caller,
-                           .source = line->parts[p],
-                           .phrases = line->phrases[p],
-                           .search = stream.terms.search,
-                           .unwanted = stream.terms.unwanted};
-        if (p == 0) request.prefix = line->prefix;
-        if (p > 0 && search.alternatives) request.search = as_one_group(search);
-        if (request.phrases && !search.sampling.is_on) {  // which takes no notice of them
-          request.search = as_one_group(search, request.phrases->tokens());
-        }
-        if (shortlist_) request.symbols = shortlist_->symbols(request.source, request.prefix);
-        const auto done = [line, conveyor, p](Crew::Outcome outcome) {
-          conveyor->complete(*line, p, std::move(outcome));
-        };
-        try {
-          crew_.submit(std::move(request), done);
-        } catch (...) {  // whoever waits for the line hears of it
-          done({.error = std::current_exception()});
-        }
-      }
+      auto begun = texts.begin(std::move(*given), number);
+      if (!conveyor->push(begun)) break;
+      line = std::move(begun);
+      if (!read_line(texts, line, stream, caller, conveyor)) break;
     }
   } catch (...) {
-    auto failed = std::make_shared<Line>();
-    failed->error = std::current_exception();
-    conveyor->push(failed);
+    if (!line) {
+      line = std::make_shared<Line>();
+      conveyor->push(line);
+    }
+    conveyor->fail(*line, std::current_exception());
   }
   conveyor->end();
+}
+
+void Translator::deliver(const Stream& stream, Conveyor& conveyor) {
+  TokensToText writer(stream.terms.tools ? *stream.terms.tools : tools_,
+                      stream.terms.search ? *stream.terms.search : options_.search);
+  while (const auto line = conveyor.pop()) {
+    while (const auto part = conveyor.pop_part(*line)) {
+      if (part->outcome.error) std::rethrow_exception(part->outcome.error);
+      writer.add(*line, *part);
+      if (stream.progress) stream.progress({writer.added(), part->source_end});
+    }
+    if (line->error) std::rethrow_exception(line->error);
+    stream.deliver(writer.take(*line));
+  }
 }
 
 void Translator::translate(const Stream& stream) {
@@ -222,15 +294,7 @@ void Translator::translate(const Stream& stream) {
   const auto conveyor = std::make_shared<Conveyor>(static_cast<size_t>(ahead));
   std::thread reader([&] { read(stream, conveyor); });
   try {
-    TokensToText writer(stream.terms.tools ? *stream.terms.tools : tools_,
-                        stream.terms.search ? *stream.terms.search : options_.search);
-    while (const auto line = conveyor->pop()) {
-      if (line->error) std::rethrow_exception(line->error);
-      for (const auto& outcome : line->outcomes) {
-        if (outcome.error) std::rethrow_exception(outcome.error);
-      }
-      stream.deliver(writer.translation(*line));
-    }
+    deliver(stream, *conveyor);
   } catch (...) {
     conveyor->stop();
     stream.stop();
@@ -286,7 +350,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
 void Translator::score_group(std::span<const std::string> sources,
                              std::span<const std::string> targets, uint64_t first,
                              std::span<ScoredLine> scored) const {
-  TextToTokens texts = reader(tools_);
+  TextToTokens texts = reader(tools_, {.sentences = Sentences::keep});
   std::vector<Engine> engines;
   for (const auto& model : models_) engines.emplace_back(model);
   std::vector<Pair> pairs;

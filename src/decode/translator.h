@@ -32,6 +32,7 @@ struct TranslatorOptions {
   std::string source, target;  // languages; empty if the model leaves no choice
   bool any_direction = false;  // or if every call says which, in its Terms
   bool pieces = false;         // lines are pieces between spaces, and so are translations
+  TextOptions text;
   LongLines long_lines = LongLines::split;
   ShortlistOptions shortlist;
   fs::path terms;  // file of a Terminology; empty: none
@@ -46,9 +47,10 @@ inline void fields(ConfigVisitor& visit, TranslatorOptions& o) {
   visit("target", o.target, "target language, if the model has several");
   visit("pieces", o.pieces,
         "lines are already segmented, and so are translations: pieces separated by spaces");
+  fields(visit, o.text);
   visit.choice("long_lines", o.long_lines,
-               "lines with more tokens than the model has positions: split them at sentence ends, "
-               "or refuse them");
+               "sentences with more tokens than the model has positions: split them, or refuse "
+               "them");
   fields(visit, o.search);
   visit("terms", o.terms, "terminology that translations keep to, lines \"source<tab>target\"");
   visit("shortlist", o.shortlist.file,
@@ -88,12 +90,15 @@ class Translator {
     std::shared_ptr<const SearchOptions> search;        // null: the translator's
     std::shared_ptr<const TextTools> tools;             // null: the translator's
     std::shared_ptr<const Terminology> terminology;     // null: the translator's
+    std::optional<TextOptions> text;                    // none: the translator's
     std::shared_ptr<const std::atomic<bool>> unwanted;  // once true, the call fails soon
   };
   struct Stream {
     std::function<std::optional<SourceLine>()> next;  // in a thread of its own; nothing: the end
     std::function<void(Translation)> deliver;         // in the calling thread, in order
     std::function<void()> stop = [] {};  // must make a waiting next() return, after an error
+    // If there is one: hears of each sentence of a line in order, before the line is delivered.
+    std::function<void(const Progressed&)> progress = {};
     Terms terms = {};
   };
   // Delivers each line as soon as it and those before it are done, while next() waits for more.
@@ -117,10 +122,15 @@ class Translator {
 
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
-  TextToTokens reader(const TextTools& tools, const Terminology* terminology = nullptr,
-                      bool with_pieces = false) const;
+  TextToTokens reader(const TextTools& tools, const TextOptions& text,
+                      const Terminology* terminology = nullptr, bool with_pieces = false) const;
   std::shared_ptr<const Joints> joints() const;
+  Request request_for(const Part& part, const SearchOptions& search, const Terms& terms) const;
   void read(const Stream& stream, const std::shared_ptr<Conveyor>& conveyor);
+  // False: nobody wants lines any more.
+  bool read_line(TextToTokens& texts, const std::shared_ptr<Line>& line, const Stream& stream,
+                 uint64_t caller, const std::shared_ptr<Conveyor>& conveyor);
+  void deliver(const Stream& stream, Conveyor& conveyor);
   void score_group(std::span<const std::string> sources, std::span<const std::string> targets,
                    uint64_t first, std::span<ScoredLine> scored) const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "base/config_json.h"
 #include "base/error.h"
@@ -107,7 +108,9 @@ void check_utf8(std::string_view text, const char* what) {
   require(invalid == std::string_view::npos, "{} is not valid UTF-8 at byte {}", what, invalid + 1);
 }
 
-std::string_view next_line(std::string_view& rest) {
+// Of a document, the only one.
+std::string_view next_line(std::string_view& rest, bool is_document) {
+  if (is_document) return std::exchange(rest, {});
   const size_t end = rest.find('\n');
   std::string_view line = rest.substr(0, end);
   rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
@@ -156,7 +159,7 @@ std::vector<Line> lines_of(const TranslationRequest& request) {
     std::string_view rest = request.texts[i];
     size_t number = 0;
     do {
-      lines.push_back({i, ++number, next_line(rest), prefix});
+      lines.push_back({i, ++number, next_line(rest, request.is_document()), prefix});
       prefix = {};
     } while (!rest.empty());
   }
@@ -164,6 +167,7 @@ std::vector<Line> lines_of(const TranslationRequest& request) {
 }
 
 int64_t count_lines(const TranslationRequest& request) {
+  if (request.is_document()) return static_cast<int64_t>(request.texts.size());
   int64_t lines = 0;
   for (const auto& text : request.texts) {
     lines += std::ranges::count(text, '\n') + (text.ends_with('\n') ? 0 : 1);
@@ -176,8 +180,8 @@ double attention_size(const TranslationRequest& request) {
   double size = 0;
   for (const auto& text : request.texts) {
     for (std::string_view rest = text; !rest.empty();) {
-      const auto pieces =
-          static_cast<double>(next_line(rest).size());  // an upper bound for both sides
+      const auto pieces = static_cast<double>(
+          next_line(rest, request.is_document()).size());  // an upper bound for both sides
       size += pieces * pieces;
     }
   }
@@ -187,13 +191,17 @@ double attention_size(const TranslationRequest& request) {
 std::string answer_json(const TranslationRequest& request, std::span<const Line> lines,
                         std::span<const decode::Translation> translations) {
   std::vector<std::string> texts(request.texts.size());
-  ordered_json details = ordered_json::array();
+  ordered_json details = ordered_json::array(), warnings = ordered_json::array();
   for (size_t i = 0; i < lines.size(); ++i) {
     std::string& text = texts[lines[i].text];
     if (lines[i].number > 1) text += '\n';
     text += translations[i].outputs[0].text;
-    if (!request.details) continue;
     ordered_json line = {{"text", lines[i].text}, {"line", lines[i].number}};
+    if (const auto& doubts = translations[i].outputs[0].doubts; doubts.any()) {
+      warnings.push_back(line);
+      warnings.back()["warnings"] = doubts.names();
+    }
+    if (!request.details) continue;
     line.update(decode::to_json(translations[i], request.search.with_attention));
     details.push_back(std::move(line));
   }
@@ -203,6 +211,7 @@ std::string answer_json(const TranslationRequest& request, std::span<const Line>
   } else {
     answer["text"] = texts[0];
   }
+  if (!warnings.empty()) answer["warnings"] = std::move(warnings);
   if (request.details) answer["lines"] = std::move(details);
   return decode::dump(answer) + '\n';
 }

@@ -21,7 +21,11 @@ struct TranslationRequest {
   bool has_terms = false;             // `terms`, possibly empty, replace the server's
   std::vector<decode::Term> terms;    // terminology
   int64_t max_length = 0;  // maximum tokens before </s>; 0: max_length_factor and _offset
+  decode::TextOptions lines;
   decode::SearchOptions search;
+
+  // Each text is one line.
+  bool is_document() const { return lines.markup == text::Markup::html; }
 };
 
 inline void fields(ConfigVisitor& visit, TranslationRequest& r) {
@@ -38,6 +42,7 @@ inline void fields(ConfigVisitor& visit, TranslationRequest& r) {
       "details", r.details,
       "also give lines: scores and pieces of every line, as n_best above 1 and with_attention do");
   visit("max_length", r.max_length, decode::kMaxLength, {.min = 0});
+  fields(visit, r.lines);
   fields(visit, r.search);
 }
 

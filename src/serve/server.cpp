@@ -415,6 +415,7 @@ class Server::Http : public httplib::Server {
           translate(lines, {.search = std::make_shared<const decode::SearchOptions>(wanted.search),
                             .tools = tools,
                             .terminology = terminology_of(wanted),
+                            .text = wanted.lines,
                             .unwanted = call.unwanted()});
     } catch (const Error&) {
       if (call.reason() == Watch::Reason::none) throw;

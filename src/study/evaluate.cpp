@@ -193,6 +193,7 @@ std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestS
   std::vector<TestScore> scores;
   for (const auto& test : tests) {
     decode::TranslatorOptions options{.source = test.source, .target = test.target};
+    options.text.sentences = decode::Sentences::keep;  // a line is a sentence of the test set
     options.search.beam = plan.evaluate.beam;
     options.search.length_penalty = test.length_penalty;
     decode::Translator translator({model}, options);

@@ -52,6 +52,7 @@ double DevBleu::score(std::span<const float> values) const {
   const auto weights = decode::copy_weights(config_.model, parameters, decode::Precision::float32);
   const auto description = corpora_.description(config_);
   decode::TranslatorOptions options;
+  options.text.sentences = decode::Sentences::keep;  // a line is a sentence of the test set
   options.search.beam = config_.validate.beam;
   options.search.max_length_factor = 1.2;
   double sum = 0;

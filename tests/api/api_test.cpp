@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <residual/residual.h>
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <sstream>
@@ -87,6 +88,7 @@ TEST_F(Api, GivesTheBytesThatTheCommandPrints) {
            {"beam=4 length_penalty=0.6 threads=3", "--beam 4 --length-penalty 0.6"},
            {"precision=int8 stop=bound", "--precision int8 --stop bound"},
            {"precision=fp16", "--precision fp16"},
+           {"sentences=keep markup=text", "--sentences keep --markup text"},
            {"sampling.is_on=true sampling.seed=5 beam=2", "--sample --seed 5 --beam 2"}}) {
     EXPECT_EQ(translated(open(settings).get()), from_command(options)) << settings;
   }
@@ -94,6 +96,17 @@ TEST_F(Api, GivesTheBytesThatTheCommandPrints) {
             test::run("sed 's/^[0-9]* ||| //; s/ ||| F0=.*//' <<'END'\n" +
                       from_command("--beam 4 --n-best 3") + "END")
                 .output);
+}
+
+TEST_F(Api, SaysWhatMakesATranslationImplausible) {
+  const auto translator = open("max_length_factor=0 max_length_offset=3");
+  const std::array<const char*, 2> lines = {"a b c", "a b c d e f g h i j k l m n"};
+  residual_translations* const found = residual_translate(translator.get(), lines.data(), 2);
+  ASSERT_NE(found, nullptr) << residual_error();
+  EXPECT_STREQ(residual_warning(found, 0, 0), "");
+  EXPECT_STREQ(residual_warning(found, 1, 0), "short");
+  EXPECT_EQ(residual_warning(found, 1, 9), nullptr);
+  residual_free(found);
 }
 
 TEST_F(Api, IsCalledFromC) {
@@ -182,7 +195,7 @@ TEST(Library, ExportsItsFunctionsAndNothingElse) {
     EXPECT_THAT(name, testing::MatchesRegex("residual_[a-z_]*@@RESIDUAL_0"));
     ++functions;
   }
-  EXPECT_EQ(functions, 11);
+  EXPECT_EQ(functions, 12);
 }
 
 }  // namespace

@@ -420,6 +420,75 @@ TEST_F(Translate, ALineOfTenMegabytesIsSplit) {
                  "line 1: has 100");
 }
 
+// Forty sentences of nine letters, a line; what each is translated to alone.
+TEST_F(Translate, FortySentencesOnALineComeBackAsForty) {
+  const std::string make =
+      "for i in {1..40}; do for j in {1..9}; do printf \"\\\\x$(printf %x $((97 + "
+      "(i * j) % 20))) \"; done; echo '!'; done > @forty\n";
+  const auto apart = lines_of(output(make + "residual translate --model @post-ln < @forty"));
+  ASSERT_EQ(apart.size(), 40U);
+  std::string joined;
+  for (const auto& line : apart) joined += (joined.empty() ? "" : " ") + line;
+  const std::string one = "paste -sd' ' @forty | residual translate --model @post-ln";
+  EXPECT_EQ(output(one), joined + "\n");
+  EXPECT_NE(output(one + " --sentences keep"), joined + "\n");
+}
+
+TEST_F(Translate, AnImplausibleTranslationIsReportedWithItsLine) {
+  const std::string text = "printf 'a b c\\na b c d e f g h i j k l m n\\n' | ";
+  const auto got = run(text + "residual translate --model @post-ln --max-length 3");
+  EXPECT_THAT(got.error, HasSubstr("line 2: the translation is much shorter than its source"));
+  EXPECT_THAT(got.error, testing::Not(HasSubstr("line 1:")));
+  const auto lines =
+      lines_of(output(text + "residual translate --model @post-ln --max-length 3 --json"));
+  EXPECT_FALSE(json::parse(lines[0])["translations"][0].contains("warnings"));
+  EXPECT_EQ(json::parse(lines[1])["translations"][0]["warnings"], json({"short"}));
+  const auto many =
+      run("yes 'a b c d e f g h i j k l m n' | head -30 | residual translate --model "
+          "@post-ln --max-length 3");
+  EXPECT_THAT(many.error, HasSubstr("line 10: "));
+  EXPECT_THAT(many.error, testing::Not(HasSubstr("line 11: ")));
+  EXPECT_THAT(many.error, HasSubstr("20 more translations"));
+}
+
+TEST_F(Translate, ALineOf100000WordsShowsItsProgressInLittleMemory) {
+  const std::string line =
+      "for i in {1..10000}; do echo 'a b c d e f g h i !'; done | paste -sd' ' > @long\n";
+  const auto got = run(line +
+                       "ulimit -v 2000000; cat @long | residual --threads 2 translate --model "
+                       "@post-ln --beam 1 | wc -l");
+  EXPECT_THAT(got.output, HasSubstr("1"));
+  EXPECT_THAT(got.error, HasSubstr("translate line 1: "));
+}
+
+TEST_F(Translate, AnHtmlFileKeepsItsStructure) {
+  const std::string page =
+      "<!doctype html>\n<html><head><title>a b</title><style>b { c: d }</style></head>\n"
+      "<body class=\"a b\">\n  <p>a <b>b c</b> {d} "
+      "e</p>\n<script>a(\"b\");</script>\n</body></html>";
+  const auto got = output("cat > @page.html <<'END'\n" + page +
+                          "\nEND\n"
+                          "residual translate --model @post-ln --file @page.html");
+  for (const std::string part :
+       {"<!doctype html>\n<html><head><title>", "</title><style>b { c: d }</style></head>\n",
+        "<body class=\"a b\">\n  <p>", "</p>\n<script>a(\"b\");</script>\n</body></html>\n", "<b>",
+        "</b>", "{d}"}) {
+    EXPECT_THAT(got, HasSubstr(part));
+  }
+  EXPECT_EQ(got, output("residual translate --model @post-ln --markup html < @page.html"));
+  expect_failure("residual translate --model @post-ln --file @page.html @page.html", 2, "not both");
+  expect_failure("residual translate --model @post-ln --file @page.html --n-best 2", 2, "--json");
+}
+
+TEST_F(Translate, APlainFileKeepsItsWhiteSpaceAndPlaceholders) {
+  const auto got = output(
+      "printf '  a b %%s\\r\\n\\n\\tc d' > @notes.txt\n"
+      "residual translate --model @post-ln --file @notes.txt");
+  EXPECT_THAT(got, StartsWith("  "));
+  EXPECT_THAT(got, HasSubstr(" %s\r\n\n\t"));
+  EXPECT_FALSE(got.ends_with('\n'));
+}
+
 TEST_F(Translate, TenMegabytesWithoutASpaceAreRefused) {
   expect_failure(
       "(echo a; head -c 10000000 /dev/zero | tr '\\0' x) | residual translate --model @post-ln", 1,

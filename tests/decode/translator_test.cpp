@@ -7,11 +7,14 @@
 #include <condition_variable>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "decode/split.h"
 #include "model/export.h"
 #include "support/models.h"
@@ -93,6 +96,181 @@ TEST(Translator, HasFewPartsOfALineOnTheirWay) {
   const auto few = translator(1)->translate(lines), many = translator(2000)->translate(lines);
   EXPECT_EQ(few[0].outputs[0].text, many[0].outputs[0].text);
   EXPECT_NE(few[0].outputs[0].text, "");
+}
+
+// Words between spaces, and sentences that end with "!" or "?".
+TextTools sentence_tools() {
+  TextTools tools = word_tools();
+  tools.source_sentences = tools.target_sentences = std::make_shared<text::SentenceSplitter>("en");
+  return tools;
+}
+
+std::string best(Translator& translator, const std::string& line) {
+  return translator.translate(std::vector<std::string>{line})[0].outputs[0].text;
+}
+
+TEST(Sentences, AreTranslatedByThemselvesAndJoinedByWhatIsBetweenThem) {
+  auto translator = word_translator({}, sentence_tools());
+  const std::string one = "w1 w2 w3!", two = "w9 w4?", three = "w7 w5 w6";
+  const std::string line = " " + one + " \t" + two + "\u00A0 " + three + "  ";
+  EXPECT_EQ(best(translator, line), best(translator, one) + " \t" + best(translator, two) +
+                                        "\u00A0 " + best(translator, three));
+  auto keeping = word_translator({.text = {.sentences = Sentences::keep}}, sentence_tools());
+  auto plain = word_translator();
+  EXPECT_EQ(best(keeping, line), best(plain, line));
+}
+
+TEST(Sentences, FortyOnALineComeBackAsForty) {
+  std::string line, wanted;
+  auto translator = word_translator({}, sentence_tools());
+  for (int i = 0; i < 40; ++i) {
+    const std::string sentence = words(i, 9) + " !";
+    line += (i > 0 ? " " : "") + sentence;
+    wanted += (i > 0 ? " " : "") + best(translator, sentence);
+  }
+  EXPECT_EQ(best(translator, line), wanted);
+}
+
+TEST(Sentences, ReceiveTheSentencesOfAPrefix) {
+  const auto prefixed = [](Translator& translator, const std::string& text,
+                           const std::string& prefix) {
+    Translation got;
+    bool is_given = false;
+    translator.translate({.next = [&]() -> std::optional<SourceLine> {
+                            if (std::exchange(is_given, true)) return std::nullopt;
+                            return SourceLine{text, prefix};
+                          },
+                          .deliver = [&](Translation t) { got = std::move(t); }});
+    return got;
+  };
+  auto translator = word_translator({}, sentence_tools());
+  EXPECT_EQ(prefixed(translator, "w1 w2! w3 w4! w5", "w8 w8 w8! w9").outputs[0].text,
+            prefixed(translator, "w1 w2!", "w8 w8 w8!").outputs[0].text + " " +
+                prefixed(translator, "w3 w4!", "w9").outputs[0].text + " " +
+                prefixed(translator, "w5", "").outputs[0].text);
+  // More sentences than the source has: the last one takes the rest.
+  auto plain = word_translator();
+  EXPECT_EQ(prefixed(translator, "w1 w2", "w8! w9! w7").outputs[0].text,
+            prefixed(plain, "w1 w2", "w8! w9! w7").outputs[0].text);
+  // Alternatives are those of the sentence that the prefix leads to.
+  auto choosing =
+      word_translator({.search = {.beam = 6, .n_best = 3, .alternatives = true}}, sentence_tools());
+  const auto own = prefixed(choosing, "w3 w4!", "w9"),
+             all = prefixed(choosing, "w1! w3 w4!", "w8! w9");
+  ASSERT_THAT(all.outputs, SizeIs(3));
+  std::set<std::string> ends;
+  for (const auto& output : all.outputs) ends.insert(output.text.substr(output.text.find(" w9")));
+  EXPECT_THAT(ends, SizeIs(3));
+  for (const auto& output : own.outputs) EXPECT_EQ(ends.count(" " + output.text), 1U);
+}
+
+TEST(Sentences, StayTogetherInALineWithPhrases) {
+  auto translator = word_translator({}, sentence_tools()), plain = word_translator();
+  const auto with_phrase = [](Translator& by) {
+    std::string text;
+    bool is_given = false;
+    by.translate({.next = [&]() -> std::optional<SourceLine> {
+                    if (std::exchange(is_given, true)) return std::nullopt;
+                    return SourceLine{"w1 w2! w3", "", {"w9"}};
+                  },
+                  .deliver = [&](const Translation& t) { text = t.outputs[0].text; }});
+    return text;
+  };
+  EXPECT_EQ(with_phrase(translator), with_phrase(plain));
+}
+
+// A long line is neither segmented nor kept as a whole before its first sentence is done.
+TEST(Sentences, OfALongLineAreReportedWhileTheRestIsStillText) {
+  auto tools = std::make_shared<TextTools>(sentence_tools());
+  std::atomic<int> segmented = 0;
+  tools->to_source_pieces = [&] {
+    return [&](std::string_view text, std::string& out) {
+      ++segmented;
+      out += text;
+    };
+  };
+  std::string line;
+  constexpr int kSentences = 3000;
+  for (int i = 0; i < kSentences; ++i) line += fmt::format("w{}! ", i % 40);
+  auto translator =
+      word_translator({.search = {.beam = 1}, .crew = {.threads = 2, .batch_sentences = 4}});
+  int reports = 0, at_first = 0;
+  size_t bytes = 0;
+  bool is_given = false;
+  std::string text, added;
+  translator.translate({.next = [&]() -> std::optional<SourceLine> {
+                          if (std::exchange(is_given, true)) return std::nullopt;
+                          return SourceLine{line, ""};
+                        },
+                        .deliver = [&](const Translation& t) { text = t.outputs[0].text; },
+                        .progress =
+                            [&](const Progressed& done) {
+                              if (++reports == 1) at_first = segmented;
+                              EXPECT_GT(done.source_bytes, bytes);
+                              bytes = done.source_bytes;
+                              added += done.added;
+                            },
+                        .terms = {.tools = tools}});
+  EXPECT_EQ(reports, kSentences);
+  EXPECT_LE(at_first, 100);
+  EXPECT_EQ(added, text);
+  EXPECT_EQ(bytes, line.size() - 1);
+}
+
+TEST(MarkedText, WithoutItsMarksIsTheTranslationOfTheTextWithoutMarks) {
+  const TextTools tools = sentence_tools();
+  auto html = word_translator({.text = {.markup = text::Markup::html}}, tools);
+  auto plain = word_translator({}, tools);
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const Random random(seed, 3);
+    std::string marked, stripped;
+    int open = 0;
+    std::map<std::string, int> tags, found;
+    const auto add_tag = [&](const std::string& tag) {
+      marked += tag;
+      ++tags[tag];
+    };
+    for (uint64_t i = 0; i < 12; ++i) {
+      const double draw = random.uniform(i);
+      if (draw < 0.3) add_tag(fmt::format("<b id={}>", open++));
+      const std::string word = fmt::format("w{}{}", i % 9, draw > 0.9 ? "!" : "");
+      marked += word;
+      stripped += (i > 0 ? " " : "") + word;
+      if (draw < 0.6 && open > 0) --open, add_tag("</b>");
+      marked += i < 11 ? " " : "";
+    }
+    while (open-- > 0) add_tag("</b>");
+    const std::string got = best(html, marked);
+    std::string text;
+    int depth = 0;
+    for (size_t at = 0; at < got.size();) {
+      if (got[at] != '<') {
+        text += got[at++];
+        continue;
+      }
+      const size_t end = got.find('>', at) + 1;
+      ++found[got.substr(at, end - at)];
+      depth += got[at + 1] == '/' ? -1 : 1;
+      EXPECT_GE(depth, 0) << got;
+      at = end;
+    }
+    EXPECT_EQ(depth, 0) << got;
+    EXPECT_EQ(found, tags) << got;
+    EXPECT_EQ(text, best(plain, stripped)) << marked;
+  }
+}
+
+TEST(MarkedText, KeepsPlaceholdersStructureAndWhiteSpace) {
+  auto html = word_translator({.text = {.markup = text::Markup::html}}, sentence_tools());
+  const std::string got =
+      best(html, "<p>\n  w1 {n} w2! </p>\n<pre> w3 </pre><td>w4 https://a.b/?x&y</td>\n");
+  EXPECT_THAT(got, testing::StartsWith("<p>\n  "));
+  EXPECT_THAT(got, HasSubstr(" </p>\n<pre> w3 </pre><td>"));
+  EXPECT_THAT(got, testing::EndsWith(" https://a.b/?x&y</td>\n"));
+  EXPECT_EQ(got.find("{n}"), got.rfind("{n}"));
+  EXPECT_THAT(got, HasSubstr("{n}"));
+  auto lines = word_translator({.text = {.markup = text::Markup::text}}, sentence_tools());
+  EXPECT_EQ(best(lines, "  w1 w2 \r"), "  " + best(lines, "w1 w2") + " \r");
 }
 
 TEST(Translator, StopsSegmentingWhatIsNoLongerWanted) {
@@ -294,7 +472,7 @@ TEST(Translator, SegmentsAPrefixOnceForLinesThatShareIt) {
                                },
                                .deliver = [&](Translation t) { got.push_back(std::move(t)); },
                                .terms = {.tools = tools}});
-  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(calls, 2);  // an empty one needs none
   for (size_t i = 0; i < got.size(); ++i) {
     EXPECT_THAT(got[i].outputs[0].text, testing::StartsWith(prefixes[i]));
   }

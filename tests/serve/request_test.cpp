@@ -226,5 +226,24 @@ TEST(Answer, HasDetailsWhereTheyAreWanted) {
   }
 }
 
+TEST(Answer, NamesLinesWhoseTranslationIsImplausible) {
+  const auto request = parse_json(R"({"text": ["a\nb"]})", {});
+  std::vector<decode::Translation> two = {translation({"A"}), translation({"B"})};
+  EXPECT_FALSE(json::parse(answer_json(request, lines_of(request), two)).contains("warnings"));
+  two[1].outputs[0].doubts.is_short = true;
+  EXPECT_EQ(json::parse(answer_json(request, lines_of(request), two))["warnings"],
+            json::parse(R"([{"text": 0, "line": 2, "warnings": ["short"]}])"));
+}
+
+TEST(Request, MayBeADocument) {
+  const auto request = parse_json(R"({"text": "<p>a\nb</p>", "markup": "html"})", {});
+  EXPECT_THAT(lines_of(request), SizeIs(1));
+  EXPECT_EQ(count_lines(request), 1);
+  EXPECT_EQ(parse_json(R"({"text": "a", "sentences": "keep"})", {}).lines.sentences,
+            decode::Sentences::keep);
+  EXPECT_THAT([] { parse_json(R"({"text": "a", "markup": "xml"})", {}); },
+              testing::ThrowsMessage<Error>(HasSubstr("markup")));
+}
+
 }  // namespace
 }  // namespace residual::serve
