@@ -17,7 +17,8 @@ std::vector<std::shared_ptr<const model::Directory>> opened(const std::vector<fs
   require(!paths.empty(), "no model is given");
   std::vector<std::shared_ptr<const model::Directory>> directories;
   for (const auto& path : paths) {
-    directories.push_back(std::make_shared<model::Directory>(model::Directory::open(path)));
+    directories.push_back(
+        std::make_shared<model::Directory>(model::Directory::open(path, model::Check::later)));
   }
   return directories;
 }
@@ -164,6 +165,10 @@ std::shared_ptr<const Joints> Translator::joints() const {
   return joints_;
 }
 
+void Translator::check() const {
+  for (const auto& model : models_) model->check();
+}
+
 void Translator::pack() const {
   for (const auto& model : models_) model->pack();
 }
@@ -227,12 +232,15 @@ void Translator::translate(const Stream& stream) {
       for (const auto& outcome : line->outcomes) {
         if (outcome.error) std::rethrow_exception(outcome.error);
       }
-      stream.deliver(writer.translation(*line));
+      Translation translation = writer.translation(*line);
+      check();
+      stream.deliver(std::move(translation));
     }
   } catch (...) {
     conveyor->stop();
     stream.stop();
     reader.join();
+    check();  // damage explains other errors
     throw;
   }
   reader.join();
@@ -277,6 +285,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
       }
     }
   });
+  check();
   if (fault.second) std::rethrow_exception(fault.second);
   return scored;
 }
