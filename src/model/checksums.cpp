@@ -1,6 +1,5 @@
 #include "model/checksums.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -145,8 +144,6 @@ BlockCheck::~BlockCheck() {
 void BlockCheck::start() {
   if (blocks_.size() < 2 || thread_count() < 2) return;
   thread_ = std::thread([this, cpu = current_cpu()] {
-    const sched_param none = {};
-    ::sched_setscheduler(0, SCHED_IDLE, &none);  // of this thread
     leave_cpu(cpu);
     work();
   });
@@ -179,17 +176,7 @@ void BlockCheck::work() {
 uint64_t BlockCheck::value() {
   const std::lock_guard lock(mutex_);
   if (value_) return *value_;
-  // The thread of start() may not run: those that have just decoded still look for work.
-  std::thread helper;
-  constexpr size_t kFew = 8;
-  if (next_ + kFew < blocks_.size() && thread_count() > 1) {
-    helper = std::thread([this, cpu = current_cpu()] {
-      leave_cpu(cpu);
-      work();
-    });
-  }
   work();
-  if (helper.joinable()) helper.join();
   std::vector<uint64_t> all;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     if (!blocks_[i].is_done.load(std::memory_order_acquire)) compute(i);

@@ -53,8 +53,8 @@ void check_listed(const fs::path& file);
 // Returns the content of a file that passes check_listed().
 std::string read_listed(const fs::path& file);
 
-// Computes the BlockChecksum of mapped bytes while others already use them: a thread that gives way
-// to all others begins, and whoever needs the result helps to complete it.
+// Computes the BlockChecksum of mapped bytes while others already use them: a thread begins, and
+// whoever needs the result helps to complete it.
 class BlockCheck {
  public:
   struct Options {

@@ -214,6 +214,10 @@ Result read_result(const fs::path& file) {
       file.string());
   Result result;
   read_toml(text, file.string(), [&](ConfigVisitor& visit) { fields(visit, result); });
+  require(!result.made_from.empty(),
+          "{}: is incomplete: it has no made_from; remove it, and `residual study` scores the run "
+          "again",
+          file.string());
   return result;
 }
 
