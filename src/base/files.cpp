@@ -328,7 +328,7 @@ bool AtomicDirectory::gives_way() const {
 }
 
 AtomicDirectory::~AtomicDirectory() {
-  if (!committed_) system_.remove(partial_);
+  if (!partial_.empty()) system_.remove(partial_);  // unfinished, or what stood there before
   if (lock_ >= 0) ::close(lock_);
 }
 
@@ -354,10 +354,9 @@ void AtomicDirectory::commit() {
     system_.exchange(partial_, target_);
   } else {
     system_.rename(partial_, target_);
+    partial_.clear();
   }
-  committed_ = true;
   system_.sync_directory(directory_of(target_));
-  if (replaces) system_.remove(partial_);  // now what stood there before
 }
 
 MappedFile::MappedFile(const fs::path& path, Descriptor descriptor) : path_(path) {

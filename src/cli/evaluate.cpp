@@ -71,6 +71,9 @@ void take_prepared(Options& o) {
           o.data.string(), o.split, fmt::join(names, ", "));
   o.model.translator.source = found[0]->source;
   o.model.translator.target = found[0]->target;
+  for (const auto& file : {found[0]->source_text, found[0]->target_text}) {
+    data::check_listed(manifest, o.data, file);
+  }
   o.source = o.data / found[0]->source_text;
   o.references = {o.data / found[0]->target_text};
 }

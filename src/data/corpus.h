@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -110,7 +111,9 @@ class Corpus {
   // Throws an Error unless the corpus was made with these vocabularies.
   void require_vocabularies(uint64_t source_hash, uint64_t target_hash) const;
 
-  // Reads the whole file. Throws an Error unless all checksums match and every entry is valid.
+  // Reads the whole file. Throws an Error unless all checksums match. Calls read(bytes) as it goes.
+  void check_sums(const std::function<void(uint64_t)>& read = {}) const;
+  // Throws an Error unless, in addition, every entry is valid.
   void verify() const;
 
  private:

@@ -27,7 +27,8 @@ SubwordKind kind_of(const text::SegmenterOptions& o) {
 Like like_prepared(const fs::path& directory) {
   const Manifest manifest = load_manifest(directory);
   Like like{.place = directory.string(),
-            .read = [directory](const std::string& file) { return read_file(directory / file); },
+            .read = [directory, manifest](
+                        const std::string& file) { return read_listed(manifest, directory, file); },
             .language_tags = manifest.recipe.vocabulary.language_tags};
   for (const auto& vocabulary : manifest.vocabularies) {
     for (const auto& language : vocabulary.languages) {

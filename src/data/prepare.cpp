@@ -71,7 +71,7 @@ class Preparation {
     subwords.save(directory_);
     note_cleaning();
     note_files();
-    replace_file(directory_ / "prepared.toml", to_toml(manifest_));
+    replace_file(directory_ / "prepared.toml", sealed(to_toml(manifest_)));
     directory.commit();
     return manifest_;
   }

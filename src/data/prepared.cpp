@@ -142,8 +142,14 @@ Manifest load_manifest(const fs::path& directory) {
   require(fs::exists(file),
           "{}: it has no prepared.toml; create the directory with `residual prepare`",
           directory.string());
+  const std::string text = read_file(file);
+  require(
+      seal_of(text) != Seal::broken,
+      "{}: was changed or damaged: its lines do not match the checksum in the first; prepare it "
+      "again",
+      file.string());
   Manifest manifest;
-  read_config(file, manifest);
+  read_toml(text, file.string(), [&](ConfigVisitor& visit) { fields(visit, manifest); });
   require(manifest.format == 1, "{}: format {}, this program reads format 1; prepare it again",
           file.string(), manifest.format);
   check_names(manifest, file);
@@ -181,6 +187,13 @@ std::string read_listed(const Manifest& manifest, const fs::path& directory,
   const auto entry = std::ranges::find(manifest.files, file, &PreparedFile::file);
   if (entry != manifest.files.end()) check_bytes(*entry, path, content);
   return content;
+}
+
+void check_listed(const Manifest& manifest, const fs::path& directory, const std::string& file) {
+  const auto entry = std::ranges::find(manifest.files, file, &PreparedFile::file);
+  if (entry == manifest.files.end()) return;
+  const MappedFile mapped(directory / file);
+  check_bytes(*entry, mapped.path(), mapped.bytes());
 }
 
 void verify(const Manifest& manifest, const fs::path& directory) {

@@ -75,6 +75,9 @@ const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::str
 std::string read_listed(const Manifest& manifest, const fs::path& directory,
                         const std::string& file);
 
+// Throws an Error that names the file if the manifest lists it with another size or checksum.
+void check_listed(const Manifest& manifest, const fs::path& directory, const std::string& file);
+
 // Throws an Error that names the file unless every file has the size and the checksum of the
 // manifest and passes check_symbols() and check_ids().
 void verify(const Manifest& manifest, const fs::path& directory);

@@ -18,7 +18,8 @@ std::vector<std::shared_ptr<const model::Directory>> opened(const std::vector<fs
   require(!paths.empty(), "no model is given");
   std::vector<std::shared_ptr<const model::Directory>> directories;
   for (const auto& path : paths) {
-    directories.push_back(std::make_shared<model::Directory>(model::Directory::open(path)));
+    directories.push_back(
+        std::make_shared<model::Directory>(model::Directory::open(path, model::Check::later)));
   }
   return directories;
 }
@@ -199,6 +200,10 @@ std::shared_ptr<const Joints> Translator::joints() const {
   return joints_;
 }
 
+void Translator::check() const {
+  for (const auto& model : models_) model->check();
+}
+
 void Translator::pack() const {
   for (const auto& model : models_) model->pack();
 }
@@ -284,7 +289,9 @@ void Translator::deliver(const Stream& stream, Conveyor& conveyor) {
       if (stream.progress) stream.progress({writer.added(), part->source_end});
     }
     if (line->error) std::rethrow_exception(line->error);
-    stream.deliver(writer.take(*line));
+    Translation translation = writer.take(*line);
+    check();
+    stream.deliver(std::move(translation));
   }
 }
 
@@ -299,6 +306,7 @@ void Translator::translate(const Stream& stream) {
     conveyor->stop();
     stream.stop();
     reader.join();
+    check();  // damage explains other errors
     throw;
   }
   reader.join();
@@ -343,6 +351,7 @@ std::vector<ScoredLine> Translator::score(std::span<const std::string> sources,
       }
     }
   });
+  check();
   if (fault.second) std::rethrow_exception(fault.second);
   return scored;
 }

@@ -122,6 +122,7 @@ class Translator {
 
   Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
              const TranslatorOptions& options);
+  void check() const;  // throws an Error if a model's file is damaged
   TextToTokens reader(const TextTools& tools, const TextOptions& text,
                       const Terminology* terminology = nullptr, bool with_pieces = false) const;
   std::shared_ptr<const Joints> joints() const;

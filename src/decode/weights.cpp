@@ -92,6 +92,8 @@ class Weights::Packer {
   Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner, Aim aim)
       : find_(find), precision_(precision), owner_(std::move(owner)), aim_(aim) {}
 
+  bool has_tasks() const { return !tasks_.empty(); }
+
   // Rows [first, first + out) of the matrix `name`.weight and of its bias.
   void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
     const float* const bias = numbers(find_, name + ".bias").data();
@@ -223,10 +225,11 @@ class Weights::Packer {
 };
 
 Weights::Weights(model::Config config, Find find, Precision precision,
-                 std::shared_ptr<const void> owner)
+                 std::shared_ptr<const void> owner, CheckFile check)
     : config_(std::move(config)),
       precision_(precision),
       find_(std::move(find)),
+      check_(std::move(check)),
       owner_(std::move(owner)),
       output_(find_(model::output_embedding(config_)), output_bias(config_, find_),
               static_cast<int>(config_.target_vocabulary), static_cast<int>(config_.width),
@@ -245,6 +248,8 @@ void Weights::pack() const {
   std::call_once(packing_, [&] {
     Packer packer(find_, precision_, owner_, Packer::Aim::pack);
     bind(packer, packed_, output_.slot(true));
+    // Before packing drops the file's pages: checking them afterwards would bring them back.
+    if (packer.has_tasks()) check_();
     packer.run();
     find_ = nullptr;
     output_.use_packed();
@@ -301,9 +306,10 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
   const model::Config& config = directory->description().model;
   require(config.kind == model::Kind::translation, "{}: is not a translation model",
           directory->path().string());
-  const auto find = file_values(std::move(directory));
+  const auto find = file_values(directory);
   // A copy of `find` keeps the file.
-  return std::make_shared<Weights>(config, find, precision, std::make_shared<Weights::Find>(find));
+  return std::make_shared<Weights>(config, find, precision, std::make_shared<Weights::Find>(find),
+                                   [directory] { directory->check(); });
 }
 
 std::shared_ptr<const Weights> copy_weights(

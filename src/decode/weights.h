@@ -72,14 +72,23 @@ class Weights {
   // or int8 stay so whatever the precision, but for float16 ones if it is int8. Matrices are packed
   // by the first pack() if all of them are in a file as products can take them, float32 or int8,
   // and until then used from there; at once if not.
+  // `check` throws an Error if what `find` gives turns out to be damaged. It is called before the
+  // numbers are copied; numbers that are used where they are may be used before.
   using Find = std::function<Values(const std::string& name)>;
-  Weights(model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner);
+  using CheckFile = std::function<void()>;
+  Weights(
+      model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner,
+      CheckFile check = [] {});
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
   // Makes products with many rows fast, in about the time of a dozen decoding steps of one
   // sentence. Changes no bit of any result. From any thread, while others use the weights.
   void pack() const;
+
+  // Throws an Error if the file of the weights is damaged. A result may be handed out only after
+  // this has returned once.
+  void check() const { check_(); }
 
   const model::Config& config() const { return config_; }
   const StackWeights& encoder() const { return now().encoder; }
@@ -100,6 +109,7 @@ class Weights {
   model::Config config_;
   Precision precision_;
   mutable Find find_;  // until packed
+  CheckFile check_;
   std::shared_ptr<const void> owner_;
   OutputLayer output_;
   // Both stay: a thread may be using the first when the second is ready.

@@ -208,6 +208,7 @@ void export_ctranslate2(const model::Directory& model, const fs::path& output) {
     write_vocabulary(target, directory.path() / "target_vocabulary.json");
   }
   copy_subword_models(model, directory.path());
+  model::write_checksums(directory.path());
   directory.commit();
 }
 

@@ -65,6 +65,7 @@ void export_fairseq(const model::Directory& model, const fs::path& output) {
     model.target_vocabulary().save(dictionary(direction.target));
   }
   copy_subword_models(model, directory.path());
+  model::write_checksums(directory.path());
   directory.commit();
 }
 

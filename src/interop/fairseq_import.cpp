@@ -11,7 +11,7 @@ namespace {
 
 // The dictionary, which must have a symbol for every row of the embedding.
 text::Vocabulary load_dictionary(const fs::path& path, int64_t rows) {
-  auto vocabulary = text::Vocabulary::load(path);
+  auto vocabulary = text::Vocabulary::parse(model::read_listed(path), path.string());
   require(vocabulary.size() == rows,
           "{}: has {} symbols with <s>, <pad>, </s> and <unk>, the embedding has {} rows; this is "
           "not the dictionary the model was trained with",
@@ -60,6 +60,7 @@ model::Description import_fairseq(const FairseqImport& options, const fs::path& 
   for (const auto& language : {options.source_language, options.target_language}) {
     model::check_language(language);
   }
+  model::check_listed(options.weights);
   const model::SafeTensors file = model::SafeTensors::open(options.weights);
   FairseqOptions architecture = options.architecture;
   if (architecture.prefix.empty()) architecture.prefix = fairseq_prefix(file);
@@ -92,7 +93,7 @@ model::Description import_fairseq(const FairseqImport& options, const fs::path& 
     segmentation.model = options.subword_model.filename().string();
     if (options.subword_model.empty()) segmentation.subwords = "none";
     const std::string subwords =
-        options.subword_model.empty() ? "" : read_file(options.subword_model);
+        options.subword_model.empty() ? "" : model::read_listed(options.subword_model);
     std::set<std::string> languages;
     for (const auto& d : description.directions) languages.insert({d.source, d.target});
     for (const auto& language : languages) {

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/version.h"
 #include "kernels/matrix.h"
@@ -15,6 +16,8 @@ namespace residual::model {
 namespace {
 
 constexpr int64_t kFormat = 1;
+// Bundles of format 1 have no checksum and are otherwise the same.
+constexpr const char* kBundleFormat = "residual bundle 2";
 
 std::string segmentation_file(const std::string& language) {
   return "segmentation." + language + ".toml";
@@ -237,17 +240,73 @@ void check_weights(const SafeTensors& weights, const Config& config) {
   if (!problems.empty()) throw Error(problems.front());
 }
 
-Directory::Directory(fs::path path, bool is_bundle)
+Directory::Directory(fs::path path, bool is_bundle, Check when)
     : path_(std::move(path)),
       is_bundle_(is_bundle),
-      weights_(SafeTensors::open(is_bundle ? path_ : path_ / kWeightsFile)) {
-  read_description();
-  check_weights(weights_, description_.model);
+      checksums_(is_bundle ? std::nullopt : Checksums::load(path_)),
+      weights_(open_weights()) {
+  begin_check(when);
+  try {
+    read_description();
+    check_weights(weights_, description_.model);
+  } catch (const Error&) {
+    check();  // damage is the better explanation
+    throw;
+  }
+  if (when == Check::now) check();
 }
 
-Directory Directory::open(const fs::path& given) {
+Directory Directory::open(const fs::path& given, Check check) {
   const bool is_bundle = fs::is_regular_file(given);
-  return {is_bundle ? given : resolve_run(given), is_bundle};
+  return {is_bundle ? given : resolve_run(given), is_bundle, check};
+}
+
+SafeTensors Directory::open_weights() const {
+  const fs::path file = is_bundle_ ? path_ : path_ / kWeightsFile;
+  try {
+    return SafeTensors::open(file);
+  } catch (const Error&) {
+    if (checksums_) check_listed(file);
+    throw;
+  }
+}
+
+void Directory::begin_check(Check when) {
+  BlockCheck::Options options;
+  if (is_bundle_) {
+    options.zeros = file_checksum_digits(weights_);
+    expected_ = from_hex(options.zeros);
+    const auto format = weights_.metadata().find("format");
+    const bool must_have = format != weights_.metadata().end() && format->second == kBundleFormat;
+    require(expected_ || (options.zeros.empty() && !must_have),
+            "{}: is damaged: its header has no valid {}; copy it or export it again",
+            path_.string(), kFileChecksum);
+  } else if (checksums_) {
+    const auto& entry = checksums_->at(kWeightsFile);
+    expected_ = entry.checksum;
+    if (entry.bytes != weights_.bytes().size()) checksums_->fail_changed(kWeightsFile);
+  }
+  if (when == Check::never) expected_.reset();
+  if (!expected_) return;
+  // Translation reads single rows of an embedding that has a screen, so that it need not be in
+  // memory.
+  for (const auto& [name, tensor] : weights_.tensors()) {
+    const bool has_screen = weights_.contains(name + kPanels);
+    if (has_screen) options.released = tensor.bytes;
+  }
+  check_ = std::make_unique<BlockCheck>(weights_.bytes(), options);
+  check_->start();
+}
+
+void Directory::check() const {
+  if (!expected_ || check_->value() == *expected_) return;
+  if (checksums_) checksums_->fail_changed(kWeightsFile);
+  fail("{}: is damaged: it does not match the checksum in its header; copy it or export it again",
+       path_.string());
+}
+
+bool Directory::has_checksums() const {
+  return is_bundle_ ? !file_checksum_digits(weights_).empty() : checksums_.has_value();
 }
 
 void Directory::read_description() {
@@ -270,11 +329,17 @@ const TensorView& Directory::parameter(const std::string& name) const {
 }
 
 bool Directory::contains(const std::string& file) const {
-  return is_bundle_ ? weights_.contains(kBundledFile + file) : fs::exists(path_ / file);
+  if (is_bundle_) return weights_.contains(kBundledFile + file);
+  // A listed file that is missing shall not be taken for one that the model never had.
+  return (checksums_ && checksums_->contains(file)) || fs::exists(path_ / file);
 }
 
 std::string Directory::read(const std::string& file) const {
-  if (!is_bundle_) return read_file(path_ / file);
+  if (!is_bundle_) {
+    std::string content = read_file(path_ / file);
+    if (checksums_) checksums_->check(file, content);
+    return content;
+  }
   const TensorView& tensor = weights_.at(kBundledFile + file);
   require(is_file_of_bundle(tensor), "{}: {} is not a one-dimensional byte tensor (U8)",
           path_.string(), tensor.name);
@@ -327,7 +392,7 @@ void write_directory(const fs::path& path, const Description& description,
                      FileSystem& system) {
   const auto copy = [&](const fs::path& to) {
     for (const auto& file : text_files(description, text_from)) {
-      replace_file(to / file, read_file(text_from / file), system);
+      replace_file(to / file, read_listed(text_from / file), system);
     }
   };
   write_directory(path, description, weights, copy, system);
@@ -343,6 +408,7 @@ void write_directory(const fs::path& path, const Description& description,
   write_safetensors(directory.path() / kWeightsFile,
                     with_screen(weights, description.model, screen), {{"format", "residual"}},
                     system);
+  write_checksums(directory.path(), system);
   directory.commit();
 }
 
@@ -363,7 +429,7 @@ void write_bundle(const fs::path& path, const Description& description,
   }
   kernels::PackedMatrix screen;
   write_safetensors(path, with_screen(std::move(weights), description.model, screen),
-                    {{"format", "residual bundle 1"}});
+                    {{"format", kBundleFormat}, {kFileChecksum, ""}});
 }
 
 }  // namespace residual::model

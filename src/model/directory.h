@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/checksums.h"
 #include "model/config.h"
 #include "model/safetensors.h"
 #include "text/segmenter.h"
@@ -15,9 +17,10 @@
 //   config.toml         Description: architecture, directions, names of the files below
 //   model.safetensors   parameters under the names of parameters.h
 //   vocabularies, segmentation.<language>.toml and the codes they name: as in a prepared corpus
+//   checksums.txt       checksums of all these files
 //
 // A bundle is a model directory in one safetensors file: each other file is a byte tensor named
-// "file/" and the file's name.
+// "file/" and the file's name. Its header has a checksum of the whole file.
 namespace residual::model {
 
 inline constexpr const char* kConfigFile = "config.toml";
@@ -61,13 +64,26 @@ Description parse_description(const std::string& text, const std::string& name);
 // Returns the names of the text-processing files that a model of this description needs.
 std::vector<std::string> text_files(const Description& description, const fs::path& directory);
 
+// When the checksum of a model's weights is compared. Other files are small: they are compared
+// whenever they are read.
+enum class Check {
+  now,    // before open() returns
+  later,  // from now on in the background; check() has the result
+  never   // the caller needs no weights, or compares their checksum itself
+};
+
 // An open model directory or bundle. Opening reads config.toml and maps the weights.
 class Directory {
  public:
   // Opens a model. A run directory stands for its best model, or else its last; a file is a bundle.
   // Errors name the defect: an unknown format, or a tensor that is missing, unexpected or has
-  // another shape.
-  static Directory open(const fs::path& path);
+  // another shape. A file that differs from its checksum is an error; files without one pass.
+  static Directory open(const fs::path& path, Check check = Check::now);
+
+  // Throws an Error unless the weights have their checksum, after waiting for Check::later if it is
+  // not complete. From any thread.
+  void check() const;
+  bool has_checksums() const;
 
   const fs::path& path() const { return path_; }
   const Description& description() const { return description_; }
@@ -89,13 +105,18 @@ class Directory {
   bool is_bundle() const { return is_bundle_; }
 
  private:
-  Directory(fs::path path, bool is_bundle);
+  Directory(fs::path path, bool is_bundle, Check check);
+  SafeTensors open_weights() const;
   void read_description();
+  void begin_check(Check check);
 
   fs::path path_;
   bool is_bundle_;
+  std::optional<Checksums> checksums_;  // of a directory
   SafeTensors weights_;
   Description description_;
+  std::optional<uint64_t> expected_;  // checksum of the weights' file, if one is known
+  std::unique_ptr<BlockCheck> check_;
 };
 
 // Returns the differences between the tensors and the parameters of the configuration: tensors that

@@ -32,8 +32,12 @@ bool are_ours(const fs::path& weights) {
 
 // Names of the files that a model or an export of one has in this directory.
 std::set<std::string> own_names(const fs::path& directory) {
-  std::set<std::string> own = {"model.bin", "config.json", "shared_vocabulary.json",
-                               "source_vocabulary.json", "target_vocabulary.json"};
+  std::set<std::string> own = {"model.bin",
+                               "config.json",
+                               "shared_vocabulary.json",
+                               "source_vocabulary.json",
+                               "target_vocabulary.json",
+                               kChecksumsFile};
   if (are_ours(directory / kWeightsFile)) own.insert(kWeightsFile);
   if (fs::exists(directory / kConfigFile)) {
     const auto d = parse_description(read_file(directory / kConfigFile), kConfigFile);

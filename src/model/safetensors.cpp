@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/suggest.h"
 #include "kernels/matrix.h"
@@ -229,6 +230,16 @@ constexpr Dtype dtype_of() {
   if constexpr (std::is_same_v<T, uint8_t>) return Dtype::u8;
 }
 
+constexpr std::string_view kNoChecksum = "0000000000000000";
+
+// Where the digits of kFileChecksum begin in a header, as our writer formats it; npos: nowhere. The
+// text of other strings cannot look like the key, since their quotes are escaped.
+size_t digits_at(std::string_view header) {
+  const std::string key = fmt::format("\"{}\":\"", kFileChecksum);
+  const size_t at = header.find(key);
+  return at == header.npos ? at : at + key.size();
+}
+
 // Element i, wherever it lies.
 template <class T>
 T element(std::string_view bytes, size_t i) {
@@ -285,6 +296,7 @@ std::vector<float> TensorView::to_float() const {
 SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) {
   SafeTensors out;
   out.name_ = name;
+  out.bytes_ = bytes;
   require(bytes.size() >= kLengthBytes, "{}: {} bytes are too few for a safetensors file", name,
           bytes.size());
   require(!bytes.starts_with("PK\3\4"),
@@ -305,6 +317,8 @@ SafeTensors SafeTensors::parse(std::string_view bytes, const std::string& name) 
 
   HeaderReader reader(name, data, out.tensors_, out.metadata_);
   json::sax_parse(header, &reader);
+  require(header.find_first_not_of(' ', header.rfind('}') + 1) == header.npos,
+          "{}: the header is padded with other characters than spaces; the file is damaged", name);
   check_coverage(out.tensors_, data, name);
   return out;
 }
@@ -314,6 +328,13 @@ SafeTensors SafeTensors::open(const fs::path& path) {
   SafeTensors out = parse(file.bytes(), path.string());
   out.file_ = std::move(file);
   return out;
+}
+
+std::string_view file_checksum_digits(const SafeTensors& file) {
+  const auto length = element<uint64_t>(file.bytes(), 0);
+  const size_t at = digits_at(file.bytes().substr(kLengthBytes, length));
+  return at == std::string_view::npos ? std::string_view()
+                                      : file.bytes().substr(kLengthBytes + at, kNoChecksum.size());
 }
 
 void SafeTensors::copy(std::string_view part, char* into) const noexcept {
@@ -340,6 +361,7 @@ void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
   });
   json header = json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
+  if (metadata.contains(kFileChecksum)) header["__metadata__"][kFileChecksum] = kNoChecksum;
   uint64_t offset = 0;
   for (const auto& tensor : tensors) {
     int64_t bytes = size_of(tensor.dtype);
@@ -357,12 +379,23 @@ void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
   }
   std::string text = header.dump();
   text.append((kAlignment - (kLengthBytes + text.size()) % kAlignment) % kAlignment, ' ');
-
-  AtomicFile file(path, system);
   const uint64_t length = text.size();
-  file.write({reinterpret_cast<const char*>(&length), sizeof(length)});
-  file.write(text);
-  for (const auto& tensor : tensors) file.write(tensor.bytes);
+  const auto write_all = [&](auto& to) {
+    to.add({reinterpret_cast<const char*>(&length), sizeof(length)});
+    to.add(text);
+    for (const auto& tensor : tensors) to.add(tensor.bytes);
+  };
+  if (metadata.contains(kFileChecksum)) {
+    BlockChecksum sum;
+    write_all(sum);
+    text.replace(digits_at(text), kNoChecksum.size(), to_hex(sum.value()));
+  }
+  AtomicFile file(path, system);
+  struct Output {
+    AtomicFile& file;
+    void add(std::string_view bytes) { file.write(bytes); }
+  } output{file};
+  write_all(output);
   file.commit();
 }
 

@@ -49,15 +49,25 @@ class SafeTensors {
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& name() const { return name_; }
+  // The bytes of the whole file.
+  std::string_view bytes() const { return bytes_; }
   // Copies a part of a tensor's bytes, with MappedFile::copy if there is a file.
   void copy(std::string_view part, char* into) const noexcept;
 
  private:
   std::optional<MappedFile> file_;
+  std::string_view bytes_;
   std::string name_;
   std::map<std::string, TensorView> tensors_;
   std::map<std::string, std::string> metadata_;
 };
+
+// The key of metadata that holds the BlockChecksum of the whole file, in which the checksum's own
+// 16 digits count as zeros.
+inline constexpr const char* kFileChecksum = "file_checksum";
+
+// Returns where the header of a file keeps the digits of its kFileChecksum; nothing if it has none.
+std::string_view file_checksum_digits(const SafeTensors& file);
 
 // A tensor to write; `bytes` must stay valid until write_safetensors returns.
 struct TensorBytes {
@@ -69,7 +79,8 @@ struct TensorBytes {
 
 // Writes a file that appears complete or not at all. Tensors whose size is a multiple of 64 bytes
 // come first, aligned to 64 bytes; the others are aligned to their elements. Each group is sorted
-// by decreasing element width, then by name. The same input gives the same bytes.
+// by decreasing element width, then by name. The same input gives the same bytes. If the metadata
+// has a kFileChecksum, its value is computed.
 void write_safetensors(const fs::path& path, std::vector<TensorBytes> tensors,
                        const std::map<std::string, std::string>& metadata,
                        FileSystem& system = FileSystem::real());

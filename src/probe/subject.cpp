@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "data/prepared.h"
 #include "model/parameters.h"
 #include "run/artifact.h"
 #include "run/checkpoint.h"
@@ -200,9 +201,11 @@ void find_text(Subject& subject, const SubjectOptions& options) {
   if (prepared) {
     const run::Corpora corpora(config);
     config = corpora.with_vocabularies(config);
-    TextFiles text{
-        corpora.directory(), corpora.description(config),
-        [place = corpora.directory()](const std::string& file) { return read_file(place / file); }};
+    const fs::path place = corpora.directory();
+    TextFiles text{place, corpora.description(config),
+                   [place, manifest = data::load_manifest(place)](const std::string& file) {
+                     return data::read_listed(manifest, place, file);
+                   }};
     if (subject.text.place.empty()) {
       subject.text = std::move(text);
     } else if (subject.load) {

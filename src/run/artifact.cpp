@@ -70,7 +70,7 @@ ordered_json describe_architecture(const model::Config& c) {
 }
 
 ordered_json describe_model(const fs::path& path) {
-  const auto directory = model::Directory::open(path);
+  const auto directory = model::Directory::open(path, model::Check::never);
   const auto& d = directory.description();
   ordered_json out = describe_architecture(d.model);
   ordered_json directions = ordered_json::array();
@@ -210,6 +210,8 @@ ordered_json describe_as(Artifact artifact, const fs::path& path) {
       return describe_tensors(path);
     case Artifact::fairseq:
       return describe_tensors(path / model::kWeightsFile);
+    case Artifact::listed:
+      break;
   }
   return {};
 }
@@ -217,9 +219,15 @@ ordered_json describe_as(Artifact artifact, const fs::path& path) {
 }  // namespace
 
 const char* name_of(Artifact artifact) {
-  static const char* const names[] = {
-      "model directory", "model bundle", "run directory",    "prepared corpus",
-      "checkpoint",      "corpus",       "safetensors file", "model exported to fairseq"};
+  static const char* const names[] = {"model directory",
+                                      "model bundle",
+                                      "run directory",
+                                      "prepared corpus",
+                                      "checkpoint",
+                                      "corpus",
+                                      "safetensors file",
+                                      "model exported to fairseq",
+                                      "directory with checksums"};
   return names[static_cast<int>(artifact)];
 }
 
@@ -230,15 +238,22 @@ Artifact artifact_at(const fs::path& path) {
     if (fs::exists(path / model::kWeightsFile)) return Artifact::model;
     if (fs::exists(path / "prepared.toml")) return Artifact::prepared;
     if (fs::exists(path / kCheckpoints)) return Artifact::run;
+    if (fs::exists(path / model::kChecksumsFile)) return Artifact::listed;
     fail(
         "{}: not a model (no {}), not a run (no {}/) and not a prepared corpus (no "
         "prepared.toml)",
         path.string(), model::kWeightsFile, kCheckpoints);
   }
   if (path.extension() == ".corpus") return Artifact::corpus;
+  // One damaged name in the header does not hide what the file is.
   const auto kind = [](const model::SafeTensors& file) {
-    if (has_format(file, "residual checkpoint")) return Artifact::checkpoint;
-    return has_format(file, "residual bundle") ? Artifact::bundle : Artifact::tensors;
+    if (has_format(file, "residual checkpoint") || file.metadata().contains("state")) {
+      return Artifact::checkpoint;
+    }
+    const bool is_bundle = has_format(file, "residual bundle") ||
+                           file.metadata().contains(model::kFileChecksum) ||
+                           file.contains(std::string(model::kBundledFile) + model::kConfigFile);
+    return is_bundle ? Artifact::bundle : Artifact::tensors;
   };
   if (path.extension() == ".safetensors" || path.extension() == ".residual") {
     return kind(model::SafeTensors::open(path));

@@ -7,7 +7,7 @@
 // `residual verify` use it.
 namespace residual::run {
 
-enum class Artifact { model, bundle, run, prepared, checkpoint, corpus, tensors, fairseq };
+enum class Artifact { model, bundle, run, prepared, checkpoint, corpus, tensors, fairseq, listed };
 
 const char* name_of(Artifact artifact);  // "model directory"
 

@@ -8,6 +8,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "text/segmenter.h"
 #include "text/vocabulary.h"
 
@@ -34,6 +35,27 @@ Corpora::Corpora(const TrainConfig& config)
     for (const auto& entry : *entries) check_ids(entry, config);
   }
   read_text();
+  check_sums();
+}
+
+// A flipped bit in the ids would train another model. All of the file is read before the first
+// update, at the speed of the disk or of memory.
+void Corpora::check_sums() const {
+  constexpr uint64_t kMegabyte = 1'000'000;
+  uint64_t all = 0;
+  for (const auto* entries : {&train_, &dev_}) {
+    for (const auto& entry : *entries) all += fs::file_size(entry.corpus->path());
+  }
+  Progress progress("checking the corpus", all / kMegabyte, "MB");
+  uint64_t read = 0;
+  for (const auto* entries : {&train_, &dev_}) {
+    for (const auto& entry : *entries) {
+      entry.corpus->check_sums([&](uint64_t bytes) {
+        const uint64_t before = std::exchange(read, read + bytes);
+        progress.add(read / kMegabyte - before / kMegabyte);
+      });
+    }
+  }
 }
 
 std::vector<Corpora::Entry> Corpora::open(const std::string& split) const {
@@ -203,6 +225,9 @@ void Corpora::require_dev_text() const {
                 fs::is_regular_file(directory_ / prepared.target_text),
             "{}: has no raw text of {}, which BLEU needs; run `residual prepare` again",
             directory_.string(), prepared.file);
+    for (const auto& file : {prepared.source_text, prepared.target_text}) {
+      data::check_listed(manifest_, directory_, file);
+    }
   }
 }
 

@@ -19,7 +19,8 @@ class Corpora {
  public:
   // Throws an Error if the directory is not prepared or has no training corpus, if its vocabularies
   // differ from those its corpora were made with, if a corpus has ids outside the model's tables,
-  // or if a text-processing file is missing or was changed.
+  // if a text-processing file is missing or was changed, or if a corpus does not match its
+  // checksums.
   explicit Corpora(const TrainConfig& config);
 
   // Returns the configuration with the vocabularies' sizes. Throws an Error if the sizes do not
@@ -64,6 +65,7 @@ class Corpora {
   std::shared_ptr<data::SubwordDropout> subword_dropout(const TrainConfig& config,
                                                         const std::string& language) const;
   void read_text();
+  void check_sums() const;
   static std::string fingerprint(const std::vector<Entry>& entries);
 
   fs::path directory_;

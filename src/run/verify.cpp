@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
+#include "base/checksum.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/progress.h"
 #include "data/corpus.h"
 #include "data/prepared.h"
@@ -20,6 +23,9 @@ namespace {
 
 class Verifier {
  public:
+  // With `accepts`, checksums of models are written anew instead of compared.
+  explicit Verifier(bool accepts) : accepts_(accepts) {}
+
   void artifact(const fs::path& path) {
     switch (artifact_at(path)) {
       case Artifact::model:
@@ -38,26 +44,74 @@ class Verifier {
         return part(path, [&] { return tensors(path); });
       case Artifact::fairseq:
         return fairseq(path);
+      case Artifact::listed:
+        return listed(path, [] {});
     }
   }
 
   Verification take() { return std::move(result_); }
 
  private:
-  // `check` returns a summary of a sound part; it throws or records a problem otherwise.
+  // `check` returns a summary of a sound part; it throws or records a problem otherwise. A file
+  // that the current checksums list must match them, too.
   template <class Check>
   void part(const fs::path& path, const Check& check) {
     const size_t before = result_.problems.size();
+    seen_.insert(path.filename());
     try {
       const std::string found = check();
-      if (result_.problems.size() == before) {
-        result_.checked.push_back(path.string() + ": " + found);
+      if (result_.problems.size() > before) return;
+      if (sums_ && path.filename() != model::kChecksumsFile) {
+        const MappedFile file(path);
+        sums_->check(path.filename(), file.bytes());
       }
+      result_.checked.push_back(path.string() + ": " + found);
     } catch (const Error& error) {
       problem(error.what());
     }
   }
   void problem(std::string text) { result_.problems.push_back(std::move(text)); }
+
+  // Checks the files of a directory against its checksums: those that check_files() has a part for,
+  // and then the others.
+  template <class Check>
+  void listed(const fs::path& directory, const Check& check_files) {
+    const fs::path file = directory / model::kChecksumsFile;
+    if (accepts_) return write_sums(directory, check_files);
+    if (fs::exists(file)) {
+      part(file, [&] {
+        sums_ = model::Checksums::load(directory);
+        return fmt::format("lists {} files", sums_->entries().size());
+      });
+    } else {
+      result_.unchecked.push_back(
+          fmt::format("{}: does not exist, so a change that leaves the files readable is not "
+                      "noticed; `residual "
+                      "verify --accept {}` writes it",
+                      file.string(), shell_word(directory.string())));
+    }
+    seen_.clear();
+    check_files();
+    if (!sums_) return;
+    for (const auto& [name, entry] : sums_->entries()) {
+      if (seen_.contains(name)) continue;
+      part(directory / name,
+           [bytes = entry.bytes] { return fmt::format("{} bytes", format_count(bytes)); });
+    }
+    sums_.reset();
+  }
+
+  template <class Check>
+  void write_sums(const fs::path& directory, const Check& check_files) {
+    const size_t before = result_.problems.size();
+    check_files();
+    if (result_.problems.size() > before) return;
+    part(directory / model::kChecksumsFile, [&] {
+      model::write_checksums(directory);
+      return fmt::format("written, lists {} files",
+                         model::Checksums::load(directory)->entries().size());
+    });
+  }
 
   void finite(const model::SafeTensors& file) {
     using model::Dtype;
@@ -87,6 +141,10 @@ class Verifier {
   }
 
   void fairseq(const fs::path& path) {
+    listed(path, [&] { fairseq_files(path); });
+  }
+
+  void fairseq_files(const fs::path& path) {
     const fs::path weights = path / model::kWeightsFile;
     part(weights, [&] { return tensors(weights) + ", under fairseq's names"; });
     for (const auto& entry : fs::directory_iterator(path)) {
@@ -130,6 +188,10 @@ class Verifier {
   }
 
   void model(const fs::path& path) {
+    listed(path, [&] { model_files(path); });
+  }
+
+  void model_files(const fs::path& path) {
     model::Description description;
     bool readable = false;
     part(path / model::kConfigFile, [&] {
@@ -171,6 +233,11 @@ class Verifier {
 
   std::string bundle(const fs::path& path) {
     const auto model = model::Directory::open(path);
+    if (!model.has_checksums()) {
+      result_.unchecked.push_back(path.string() +
+                                  ": has no checksum, so a change that leaves it readable is not "
+                                  "noticed; export the model again");
+    }
     const model::Config& c = model.description().model;
     finite(model.weights());
     screen(model.weights(), c);
@@ -185,7 +252,8 @@ class Verifier {
       model.segmenter(d.source);
       model.segmenter(d.target);
     }
-    return fmt::format("{} model, {} tensors", c.residual.name, model.weights().tensors().size());
+    return fmt::format("{} model, {} tensors{}", c.residual.name, model.weights().tensors().size(),
+                       model.has_checksums() ? ", checksum correct" : "");
   }
 
   void prepared(const fs::path& path) {
@@ -194,6 +262,11 @@ class Verifier {
       manifest = data::load_manifest(path);
       return fmt::format("lists {} files", manifest.files.size());
     });
+    if (seal_of(read_file(path / "prepared.toml")) == Seal::missing) {
+      result_.unchecked.push_back((path / "prepared.toml").string() +
+                                  ": has no checksum, so a change that leaves it readable is not "
+                                  "noticed; prepare the directory again");
+    }
     for (const auto& file : manifest.files) {
       part(path / file.file, [&] {
         data::Manifest one;
@@ -254,13 +327,26 @@ class Verifier {
     return fmt::format("{} lines", number);
   }
 
+  bool accepts_;
+  std::optional<model::Checksums> sums_;  // of the directory that is being checked
+  std::set<std::string> seen_;            // its files that have had a part
   Verification result_;
 };
 
 }  // namespace
 
 Verification verify(const fs::path& path) {
-  Verifier verifier;
+  Verifier verifier(/*accepts=*/false);
+  verifier.artifact(path);
+  return verifier.take();
+}
+
+Verification accept(const fs::path& path) {
+  const Artifact kind = artifact_at(path);
+  require(kind == Artifact::model || kind == Artifact::run || kind == Artifact::fairseq,
+          "{}: is a {}; only the checksums of model directories can be written anew", path.string(),
+          name_of(kind));
+  Verifier verifier(/*accepts=*/true);
   verifier.artifact(path);
   return verifier.take();
 }

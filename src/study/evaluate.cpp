@@ -37,6 +37,14 @@ void read_texts(TestSet& test, const fs::path& source, const fs::path& reference
           source.string(), test.sources.size(), reference.string(), test.references.size());
 }
 
+text::Segmenter segmenter_of(const data::Manifest& manifest, const fs::path& directory,
+                             const std::string& language) {
+  const auto read = [&](const std::string& file) {
+    return data::read_listed(manifest, directory, file);
+  };
+  return text::Segmenter::load(read, directory.string(), language);
+}
+
 // Returns the training corpus of a test's direction.
 const data::PreparedCorpus& training_corpus(const data::Manifest& manifest, const TestPlan& test,
                                             const fs::path& directory) {
@@ -103,7 +111,11 @@ std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
                      .source = corpus.source,
                      .target = corpus.target,
                      .length_penalty = evaluate.length_penalty});
-    choose_words(tests.back(), evaluate.tokenizer, text::Segmenter::load(directory, corpus.target));
+    choose_words(tests.back(), evaluate.tokenizer,
+                 segmenter_of(manifest, directory, corpus.target));
+    for (const auto& file : {corpus.source_text, corpus.target_text}) {
+      data::check_listed(manifest, directory, file);
+    }
     read_texts(tests.back(), directory / corpus.source_text, directory / corpus.target_text);
   }
   for (const auto& test : evaluate.tests) {
@@ -112,7 +124,8 @@ std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
                      .source = corpus.source,
                      .target = corpus.target,
                      .length_penalty = test.length_penalty});
-    choose_words(tests.back(), evaluate.tokenizer, text::Segmenter::load(directory, corpus.target));
+    choose_words(tests.back(), evaluate.tokenizer,
+                 segmenter_of(manifest, directory, corpus.target));
     read_texts(tests.back(), test.source, test.reference);
   }
   require(!tests.empty(), "{}: has no test corpus, and {} names no [[evaluate.tests]]",
@@ -130,6 +143,7 @@ double Result::mean_bleu() const {
 void fields(ConfigVisitor& visit, TestScore& s) {
   visit("test", s.test, "the test set");
   visit("bleu", s.bleu, "BLEU of its translation");
+  visit("checksum", s.checksum, "64-bit XXH3 of the file of its translation");
 }
 
 void fields(ConfigVisitor& visit, Result& r) {
@@ -183,8 +197,36 @@ std::string corpus_fingerprint(const Plan& plan, const fs::path& corpus) {
   return to_hex(sum.value());
 }
 
-fs::path translation_file(const fs::path& stem, const TestSet& test) {
-  return stem.string() + "." + test.name + ".txt";
+fs::path translation_file(const fs::path& stem, const std::string& test) {
+  return stem.string() + "." + test + ".txt";
+}
+
+void write_result(const fs::path& file, const Result& result) {
+  replace_file(file, sealed(to_toml(result)));
+}
+
+Result read_result(const fs::path& file) {
+  const std::string text = read_file(file);
+  require(
+      seal_of(text) != Seal::broken,
+      "{}: was changed or damaged: its lines do not match the checksum in the first; remove it, "
+      "and `residual study` scores the run again",
+      file.string());
+  Result result;
+  read_toml(text, file.string(), [&](ConfigVisitor& visit) { fields(visit, result); });
+  require(!result.made_from.empty(),
+          "{}: is incomplete: it has no made_from; remove it, and `residual study` scores the run "
+          "again",
+          file.string());
+  return result;
+}
+
+void check_translations(const fs::path& stem, const TestScore& score) {
+  const fs::path file = translation_file(stem, score.test);
+  require(score.checksum.empty() || to_hex(checksum(read_file(file))) == score.checksum,
+          "{}: was changed or damaged: its checksum is not the one in {}.toml; remove both, and "
+          "`residual study` scores the run again",
+          file.string(), stem.string());
 }
 
 std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
@@ -203,9 +245,9 @@ std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestS
       lines.push_back(std::move(translation.outputs.front().text));
       text += lines.back() + "\n";
     }
-    replace_file(translation_file(stem, test), text);
+    replace_file(translation_file(stem, test.name), text);
     const auto bleu = metrics::corpus_bleu(test.scored(lines), {test.references}, test.bleu);
-    scores.push_back({test.name, bleu.score});
+    scores.push_back({test.name, bleu.score, to_hex(checksum(text))});
   }
   return scores;
 }

@@ -31,6 +31,7 @@ std::vector<TestSet> load_tests(const Plan& plan, const fs::path& corpus);
 struct TestScore {
   std::string test;
   double bleu = 0;
+  std::string checksum;  // of the translations; empty in results of older versions
 };
 
 // The content of DIR/results/PLAN/NAME.toml, the result of a finished cell.
@@ -61,6 +62,12 @@ std::string corpus_fingerprint(const Plan& plan, const fs::path& corpus);  // ""
 std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
                                        const fs::path& run, const fs::path& translations_stem);
 
-fs::path translation_file(const fs::path& stem, const TestSet& test);
+fs::path translation_file(const fs::path& stem, const std::string& test);
+
+void write_result(const fs::path& file, const Result& result);
+// Throws an Error if the file was damaged.
+Result read_result(const fs::path& file);
+// Throws an Error if the translations of a test set are not those that were scored.
+void check_translations(const fs::path& stem, const TestScore& score);
 
 }  // namespace residual::study

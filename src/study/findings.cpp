@@ -20,10 +20,11 @@ constexpr double kSignificant = 0.05;
 
 // BLEU's counts of every sentence of all test sets, concatenated.
 metrics::Statistics statistics_of(const std::vector<TestSet>& tests, const metrics::Bleu& bleu,
-                                  const fs::path& stem) {
+                                  const Result& result, const fs::path& stem) {
   metrics::Lines translations, references;
+  for (const auto& score : result.scores) check_translations(stem, score);
   for (const auto& test : tests) {
-    const fs::path file = translation_file(stem, test);
+    const fs::path file = translation_file(stem, test.name);
     const auto lines = test.scored(metrics::read_lines(file, text::Invalid::refuse));
     require(lines.size() == test.references.size(),
             "{}: has {} lines, the reference of {} has {}; remove {}.toml, and `residual study` "
@@ -59,7 +60,7 @@ void add_p_values(Findings& all) {
   const auto statistics = [&](const Finding& f) -> const metrics::Statistics& {
     const auto& name = f.work.cell.name;
     const fs::path stem = result_file(all.output, all.plan, f.work.cell).replace_extension();
-    return known.try_emplace(name, statistics_of(tests, bleu, stem)).first->second;
+    return known.try_emplace(name, statistics_of(tests, bleu, *f.result, stem)).first->second;
   };
   for (auto& finding : all.cells) {
     const Finding* baseline = baseline_of(all, finding.work.cell);

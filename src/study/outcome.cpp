@@ -106,6 +106,7 @@ double unigram_entropy(const fs::path& directory) {
   for (const auto& prepared : data::load_manifest(directory).corpora) {
     if (prepared.split != "dev") continue;
     const data::Corpus corpus = data::Corpus::open(directory / prepared.file);
+    corpus.check_sums();
     for (int64_t pair = 0; pair < corpus.size(); ++pair) {
       ids.clear();
       corpus.target(pair).append_to(ids);

@@ -145,7 +145,7 @@ class Runner {
         return;
       }
     }
-    replace_file(file, to_toml(result));
+    write_result(file, result);
     overview_.finished(work);
     overview_.say(fmt::format("{}: {}; dev perplexity {:.2f}, BLEU {:.2f}", work.cell.name,
                               verdict.converged ? "converged" : "failed, " + verdict.reason,

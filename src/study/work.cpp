@@ -65,8 +65,7 @@ std::vector<std::string> command_of(const Plan& plan, const Cell& cell,
 std::optional<Result> load_result(const Plan& plan, const Cell& cell, const fs::path& output) {
   const fs::path file = result_file(output, plan, cell);
   if (!fs::exists(file)) return std::nullopt;
-  Result result;
-  read_config(file, result);
+  const Result result = read_result(file);
   if (result.made_from != fingerprint(plan, cell)) return std::nullopt;
   const std::string corpus = corpus_fingerprint(plan, cell.config.data.prepared);
   // A study can be reported on a machine without its corpus.

@@ -28,6 +28,8 @@ const std::set<std::string> kBySubject = {
     "api/api_test.cpp",                   // residual.h, as C and C++ programs see it
     "cli/artifacts_test.cpp",             // what commands write, read by others of them
     "cli/docs_test.cpp",                  // the commands of the pages
+    "cli/faults_test.cpp",                // commands whose file operations fail
+    "cli/kills_test.cpp",                 // commands that are killed
     "interop/decode_fairseq_test.cpp",    // imported models, decoded
     "interop/decode_marian_hf_test.cpp",  //
     "interop/decode_marian_test.cpp",     //
@@ -41,6 +43,7 @@ const std::set<std::string> kBySubject = {
     "schemes/sandwich_test.cpp",          // a scheme from outside src/schemes
     "schemes/schemes_test.cpp",           // properties that every scheme has
     "study/command_test.cpp",             // `residual study`
+    "study/damage_test.cpp",              // changed bytes in everything that commands read
     "train/distributed_test.cpp",         // runs on several processes
     "train/half_test.cpp",                // in 16 bits
     "train/resume_test.cpp",              // interrupted and continued

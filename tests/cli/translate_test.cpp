@@ -347,11 +347,14 @@ TEST_F(Translate, EqualModelsDecideLikeOneAndOthersDoNot) {
 }
 
 TEST_F(Translate, EnsemblesAndMeansNeedModelsThatFit) {
-  output("cp -r @post-ln @other && sed -i 's/^a /z /' @other/vocabulary.txt");
+  output(
+      "cp -r @post-ln @other && rm @other/checksums.txt && sed -i 's/^a /z /' "
+      "@other/vocabulary.txt");
   expect_failure("residual translate --model @post-ln --model @other < /dev/null", 1,
                  "have different vocabularies");
   output(
-      "cp -r @post-ln @back && sed -i -E 's/^(source|target) = .*/\\1 = \"xx\"/' "
+      "cp -r @post-ln @back && rm @back/checksums.txt && sed -i -E 's/^(source|target) = .*/\\1 = "
+      "\"xx\"/' "
       "@back/config.toml");
   expect_failure("residual translate --model @post-ln --model @back < /dev/null", 1,
                  "it translates xx-xx");
@@ -390,7 +393,8 @@ TEST_F(Translate, LanguagesAreCheckedAgainstTheModels) {
 
 TEST_F(Translate, PutsTheTagOfTheChosenDirectionBeforeTheSource) {
   output(
-      "cp -r @post-ln @tagged && cd @tagged && cp segmentation.ba.toml segmentation.cd.toml && "
+      "cp -r @post-ln @tagged && cd @tagged && rm checksums.txt && cp segmentation.ba.toml "
+      "segmentation.cd.toml && "
       "printf '[[directions]]\\nsource = \"ab\"\\ntarget = \"cd\"\\nsource_tag = \"t\"\\n' >> "
       "config.toml");
   const std::string tagged =
@@ -518,7 +522,8 @@ TEST_F(Translate, AThreadThatTheSystemRefusesIsAnError) {
 
 TEST_F(Translate, AnUnknownLanguageTagIsNamed) {
   output(
-      "cp -r @post-ln @unknown-tag; sed -i 's/^source_tag = .*/source_tag = \"<2xx>\"/' "
+      "cp -r @post-ln @unknown-tag; rm @unknown-tag/checksums.txt; sed -i 's/^source_tag = "
+      ".*/source_tag = \"<2xx>\"/' "
       "@unknown-tag/config.toml; grep -q 2xx @unknown-tag/config.toml");
   expect_failure("echo a | residual translate --model @unknown-tag", 1, "<2xx>, which goes before");
   const auto verified = run("residual verify @unknown-tag");
@@ -558,11 +563,14 @@ TEST_F(Translate, BadInputsAreNamed) {
 }
 
 TEST_F(Translate, ModelsOfAnotherVersionOrWithMissingTensorsAreNamed) {
-  output("cp -r @post-ln @future && sed -i 's/^format = 1/format = 7/' @future/config.toml");
+  output(
+      "cp -r @post-ln @future && rm @future/checksums.txt && sed -i 's/^format = 1/format = 7/' "
+      "@future/config.toml");
   expect_failure("residual translate --model @future < /dev/null", 1,
                  "has format 7, this version reads format 1");
   output(
-      "cp -r @post-ln @deeper && sed -i 's/^decoder_layers = 2/decoder_layers = 3/' "
+      "cp -r @post-ln @deeper && rm @deeper/checksums.txt && sed -i 's/^decoder_layers = "
+      "2/decoder_layers = 3/' "
       "@deeper/config.toml");
   expect_failure("residual translate --model @deeper < /dev/null", 1,
                  "has no tensor decoder.layers.2.self_attention.qkv.weight");

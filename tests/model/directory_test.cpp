@@ -35,6 +35,7 @@ void replace_in(const fs::path& file, const std::string& from, const std::string
   std::string text = read_file(file);
   text.replace(text.find(from), from.size(), to);
   replace_file(file, text);
+  write_checksums(file.parent_path());
 }
 
 TEST(Directory, GivesBackWhatWasWrittenForEveryScheme) {

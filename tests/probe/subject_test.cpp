@@ -226,6 +226,7 @@ TEST(Batches, OfTextNeedTheSymbolsOfTheModel) {
                                .text = directory / "en",
                                .translation = directory / "en"};
   replace_file(directory / "letters/vocabulary.txt", letters() + "z 1\n");
+  model::write_checksums(directory / "letters");
   EXPECT_THAT([&] { make_batch(open_subjects(options)[0], options); },
               ThrowsMessage<Error>(HasSubstr("has 24 symbols, the model has 23")));
 }

@@ -9,6 +9,7 @@ namespace residual::test {
 const std::string& source_tree();
 const std::string& fixtures();        // tests/fixtures
 const std::string& programs();        // the directory of `residual` and its siblings
+const std::string& fault_library();   // of support/faults.cpp
 const std::string& shared_library();  // libresidual.so
 
 }  // namespace residual::test

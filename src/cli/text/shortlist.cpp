@@ -48,6 +48,7 @@ Found find_corpora(const Options& o) {
     found.source_vocabulary = source;
     found.target_vocabulary = target;
     found.corpora.push_back(data::Corpus::open(o.data / corpus.file));
+    found.corpora.back().check_sums();
     found.corpora.back().require_vocabularies(checksum(read_file(o.data / source)),
                                               checksum(read_file(o.data / target)));
   }
