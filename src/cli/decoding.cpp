@@ -106,7 +106,7 @@ std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
       std::make_shared<model::Directory>(model::Directory::open(mean.text_from))};
   return std::make_unique<decode::Translator>(
       std::vector{decode::copy_weights(config, values, o.translator.precision)},
-      decode::TextTools::of(directories, o.translator.text()), o.translator);
+      decode::TextTools::of(directories, o.translator.text_choice()), o.translator);
 }
 
 }  // namespace residual::cli

@@ -175,8 +175,8 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
 
 Translator::Translator(std::span<const std::shared_ptr<const model::Directory>> directories,
                        const TranslatorOptions& options)
-    : Translator(loaded(directories, options.precision), TextTools::of(directories, options.text()),
-                 options) {}
+    : Translator(loaded(directories, options.precision),
+                 TextTools::of(directories, options.text_choice()), options) {}
 
 Translator::Translator(const std::vector<fs::path>& models, const TranslatorOptions& options)
     : Translator(opened(models), options) {}

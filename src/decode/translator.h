@@ -37,7 +37,7 @@ struct TranslatorOptions {
   ShortlistOptions shortlist;
   fs::path terms;  // file of a Terminology; empty: none
 
-  TextChoice text() const { return {source, target, any_direction, pieces}; }
+  TextChoice text_choice() const { return {source, target, any_direction, pieces}; }
 };
 
 inline void fields(ConfigVisitor& visit, TranslatorOptions& o) {
