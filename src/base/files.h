@@ -103,7 +103,6 @@ class AtomicDirectory {
   bool replace_;
   std::string marker_;
   int lock_ = -1;
-  bool committed_ = false;
 };
 
 // A read-only memory mapping of a whole file.

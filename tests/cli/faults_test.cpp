@@ -33,7 +33,7 @@ hunt() {
     [ $code -lt 128 ] || echo "$(cat log): died with code $code"
     if [ $code != 0 ]; then
       failed=$((failed + 1))
-      grep -q 'w[/:]' err || echo "$(cat log): names no file: $(cat err)"
+      grep -q 'w[/:]' out err || echo "$(cat log): names no file: $(cat err)"
     fi
     bash -c "$3" > found 2>&1 || echo "$(cat log), code $code: $(cat found) $(cat err)"
     find w -name '.*partial*' -o -name '*.spill-*' | sed "s|^|$(cat log): left |"
