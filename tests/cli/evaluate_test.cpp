@@ -40,6 +40,15 @@ TEST_F(Evaluate, PrintsTheScoresOfTranslateAndScore) {
   EXPECT_GT(all["tokens_per_second"], 0);
 }
 
+TEST_F(Evaluate, KeepsALineWithSeveralSentencesAsOne) {
+  output(
+      "echo 'a b c ! d e f ! g h i' > @several; rev @several > @reversed; residual evaluate -s "
+      "@several -r @reversed -o @kept --model @resi-dual");
+  const std::string translate = "residual translate @several --model @resi-dual";
+  EXPECT_EQ(output("cat @kept"), output(translate + " --sentences keep"));
+  EXPECT_NE(output("cat @kept"), output(translate));
+}
+
 TEST_F(Evaluate, TakesTheTestSetOfAPreparedCorpus) {
   output(
       "mkdir @raw; cd @raw; for split in dev test; do printf 'a b c d\\ne f g h\\n' > $split.ab; "

@@ -1,5 +1,7 @@
 #include "decode/text/cutting.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "text/whitespace.h"
@@ -28,8 +30,14 @@ bool Cutter::begin_passage() {
   before_ += passage.before;
   at_ = mark_ = 0;
   if (splitter_ != nullptr) {
-    const auto found = (*splitter_)(passage.text);
-    sentences_.assign(found.begin(), found.end());
+    // A line end ends a sentence, but in HTML it is a space.
+    std::string flat = passage.text;
+    if (markup_ == Markup::html) std::ranges::replace(flat, '\n', ' ');
+    if (markup_ == Markup::html) std::ranges::replace(flat, '\r', ' ');
+    for (const auto found : (*splitter_)(flat)) {
+      const auto at = static_cast<size_t>(found.data() - flat.data());
+      sentences_.push_back(std::string_view(passage.text).substr(at, found.size()));
+    }
   } else {
     const auto all = text::without_outer_whitespace(passage.text);
     if (!all.empty()) sentences_.push_back(all);
