@@ -40,7 +40,7 @@ TEST_F(Export, Int8IsWhatLoadingAsInt8Gives) {
 
 TEST_F(Export, LeavesTheModelsOfARunAlone) {
   output(
-      "mkdir -p @run/checkpoints; cp -r @post-ln @run/best; cp @post-ln/config.toml @run/; "
+      "mkdir -p @run/checkpoints; cp -r @post-ln @run/best; touch @run/config.toml; "
       "touch @run/metrics.jsonl @run/checkpoints/1.safetensors");
   const auto result = run("residual export --model @post-ln --precision int8 --force -o @run/best");
   EXPECT_EQ(result.exit_code, 1);
