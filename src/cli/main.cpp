@@ -20,8 +20,7 @@ constexpr const char* kGetTrain =
     "Training needs LibTorch: install the package residual-train, or install libtorch-dev and "
     "build with -DRESIDUAL_TRAIN=ON";
 constexpr const char* kGetServe =
-    "Install the package residual-serve, or install libcpp-httplib-dev and prometheus-cpp-dev and "
-    "build with -DRESIDUAL_SERVE=ON";
+    "Install the package residual-serve, or run scripts/setup and build with -DRESIDUAL_SERVE=ON";
 
 struct Entry {
   std::string_view name;

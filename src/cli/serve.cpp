@@ -38,18 +38,34 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
 }  // namespace
 
 void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& run) {
-  CLI::App* command =
-      add_command(root, "serve", "Translate over HTTP: JSON, plain text, and a page to try it on",
-                  {"residual serve --model models/de-en --precision int8",
-                   "curl -d '{\"text\": \"Guten Morgen!\"}' localhost:8080/translate",
-                   "# serve all machines; translate a file of lines",
-                   "residual serve --model models/de-en --host 0.0.0.0 --port 80",
-                   "curl -H 'Content-Type: text/plain' --data-binary @test.de server/translate"});
+  CLI::App* command = add_command(
+      root, "serve", "Translate over HTTP: JSON, plain text, and a page to try it on",
+      {"residual serve --model models/de-en --precision int8",
+       "curl -d '{\"text\": \"Guten Morgen!\"}' localhost:8080/translate",
+       "# serve all machines; translate a file of lines",
+       "residual serve --model models/de-en --host 0.0.0.0 --port 80",
+       "curl -H 'Content-Type: text/plain' --data-binary @test.de server/translate",
+       "# with HTTPS and a key for each client", "residual serve --new-api-key alice >> keys",
+       "residual serve --model models/de-en --host 0.0.0.0 --port 443 --api-keys keys "
+       "--tls-cert cert.pem --tls-key key.pem"});
   auto options = std::make_shared<ServeCommand>();
   add_model_options(*command, options->model);
   add_server_options(*command, options->server);
   add_search_options(*command, options->model.translator);
-  // Before the check that a model is given, which this does not need.
+  // Before the check that a model is given, which these do not need.
+  command
+      ->add_option_function<std::string>(
+          "--new-api-key",
+          [options, run](const std::string& name) {
+            options->new_api_key = name;
+            run(*options);
+            throw CLI::Success();
+          },
+          "make an API key: print its line for --api-keys on standard output and the key on "
+          "standard error, and stop")
+      ->trigger_on_parse()
+      ->type_name("NAME")
+      ->group("Server");
   command
       ->add_flag_callback(
           "--openapi",
@@ -62,6 +78,10 @@ void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& r
       ->group("Server");
   command->callback([options, run] {
     check_search(options->model);
+    const serve::ServerOptions& server = options->server;
+    if (server.tls_cert.empty() != server.tls_key.empty()) {
+      throw CLI::ValidationError("--tls-cert and --tls-key: each needs the other");
+    }
     options->model.translator.any_direction = true;
     run(*options);
   });

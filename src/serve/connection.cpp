@@ -1,139 +1,377 @@
 #include "serve/connection.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <string_view>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/bind_handler.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+
+#include <sstream>
+#include <utility>
+
+#include "base/log.h"
+#include "serve/form.h"
 
 namespace residual::serve {
-namespace {
 
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReadTime{30'000};   // for a whole request
-constexpr milliseconds kWriteTime{30'000};  // for a whole answer
-constexpr size_t kBuffer = 16 << 10;
+namespace {
 
-using NameOf = int (*)(int, sockaddr*, socklen_t*);
+constexpr size_t kFirstRead = 4 << 10, kChunk = 8 << 10;  // bytes
+constexpr milliseconds kGlance{50};  // between looks at a client whose answer is being made
 
-void describe(int socket, NameOf name_of, std::string& ip, int& port) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (name_of(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return;
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    const auto& in = reinterpret_cast<const sockaddr_in&>(address);
-    ::inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
-    port = ntohs(in.sin_port);
-  } else if (address.ss_family == AF_INET6) {
-    const auto& in = reinterpret_cast<const sockaddr_in6&>(address);
-    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof(text));
-    port = ntohs(in.sin6_port);
+std::string path_of(std::string_view target) {
+  const std::string_view scheme = "http://";  // an absolute target, as proxies receive it
+  if (target.starts_with(scheme)) {
+    const size_t path = target.find('/', scheme.size());
+    target = path == std::string_view::npos ? "/" : target.substr(path);
   }
-  ip = text;
+  return std::string(target);
+}
+
+// Whether the bytes are wrong, in contrast to a timeout or a closed connection.
+bool is_malformed(const beast::error_code& code) {
+  return code.category() == http::make_error_code(http::error::bad_line_ending).category();
+}
+
+Request request_of(const http::request_header<>& head, const asio::ip::tcp::socket& socket) {
+  beast::error_code ignored;
+  const std::string target = path_of({head.target().data(), head.target().size()});
+  const size_t query = std::min(target.find('?'), target.size());
+  Request request;
+  request.method = std::string(head.method_string());
+  request.path = percent_decoded(std::string_view(target).substr(0, query));
+  request.query = parse_form(std::string_view(target).substr(std::min(query + 1, target.size())));
+  request.headers = head;
+  request.client = socket.remote_endpoint(ignored).address().to_string();
+  return request;
 }
 
 }  // namespace
 
-Connection::Connection(int socket, const std::atomic<bool>& is_stopped)
-    : socket_(socket), is_stopped_(is_stopped), buffer_(kBuffer) {}
+// The exchange of a connection. It keeps the connection alive.
+class Connection::Reply final : public Exchange {
+ public:
+  Reply(Request given, std::shared_ptr<Connection> connection)
+      : Exchange(std::move(given)), connection_(std::move(connection)) {}
+
+  void answer(Answer answer) override {
+    connection_->host_.handler.finish(request, answer);
+    run([answer = std::move(answer)](Connection& c) mutable { c.respond(std::move(answer)); });
+  }
+  void begin(Answer head) override {
+    connection_->host_.handler.finish(request, head);
+    run([head = std::move(head)](Connection& c) { c.begin_stream(head); });
+  }
+  void send(std::string part) override {
+    if (part.empty()) return;  // an empty chunk would end the answer
+    run([part = std::move(part)](Connection& c) mutable { c.send_part(std::move(part), false); });
+  }
+  void end() override {
+    run([](Connection& c) { c.send_part("", true); });
+  }
+
+ private:
+  template <class Action>
+  void run(Action action) {
+    asio::dispatch(
+        connection_->stream_.get_executor(),
+        [connection = connection_, action = std::move(action)]() mutable { action(*connection); });
+  }
+
+  std::shared_ptr<Connection> connection_;
+};
+
+Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> tls, Host& host)
+    : host_(host),
+      stream_(std::move(socket), std::move(tls)),
+      watch_(stream_.get_executor()),
+      buffer_(2 * host.limits.max_headers) {
+  beast::error_code ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+Connection::~Connection() { host_.connections.leave(place_); }
+
+void Connection::start() {
+  place_ = host_.connections.enter(weak_from_this());
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    if (!self->stream_.is_tls()) return self->wait_for_request();
+    self->stream_.tcp().expires_after(self->host_.limits.handshake);
+    self->stream_.async_handshake([self](Code code) {
+      if (!code) self->wait_for_request();
+    });
+  });
+}
+
+void Connection::evict() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ != State::working && self->state_ != State::streaming) self->close_now();
+  });
+}
+
+void Connection::stop() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ == State::waiting) return self->close_now();
+    if (self->state_ != State::reading) return;
+    self->watch_.expires_after(self->host_.limits.linger);
+    self->watch_.async_wait([self](Code code) {
+      if (!code && self->state_ == State::reading) self->close_now();
+    });
+  });
+}
+
+void Connection::wait_for_request() {
+  state_ = State::waiting;
+  host_.connections.wait(place_);
+  if (host_.is_stopped) return close();
+  if (buffer_.size() > 0) return read_head();  // of a client that did not wait for the answer
+  stream_.tcp().expires_after(host_.limits.idle);
+  stream_.async_read_some(buffer_.prepare(kFirstRead),
+                          [self = shared_from_this()](Code code, size_t bytes) {
+                            if (code) return self->close_now();
+                            self->buffer_.commit(bytes);
+                            self->read_head();
+                          });
+}
+
+void Connection::read_head() {
+  state_ = State::reading;
+  stream_.tcp().expires_after(host_.limits.read);
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(host_.limits.max_headers));
+  parser_->body_limit(boost::none);  // on_body() counts
+  is_head_ = keeps_alive_ = is_spoilt_ = false;
+  request_ = {};
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](Code code, size_t) { self->on_head(code); });
+}
+
+void Connection::on_head(Code code) {
+  if (code == http::error::end_of_stream) return close();
+  if (code && !is_malformed(code)) return close_now();
+  const auto& head = parser_->get();
+  request_ = request_of(head, stream_.socket());
+  version_ = head.version();
+  if (code == http::error::header_limit) {
+    return refuse(error_answer(
+        431, fmt::format("headers may have at most {} bytes", host_.limits.max_headers)));
+  }
+  if (code) return refuse(error_answer(400, "malformed HTTP request"));
+  ++requests_;
+  is_head_ = head.method() == http::verb::head;
+  keeps_alive_ = head.keep_alive();
+  if (auto refusal = fault_of_request(head)) return refuse(std::move(*refusal));
+  if (parser_->is_done()) return handle();
+  if (head.method() != http::verb::post) {  // its body is not read
+    is_spoilt_ = true;
+    return handle();
+  }
+  if (request_.header(http::field::expect).empty()) return read_body();
+  static const std::string kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  asio::async_write(stream_, asio::buffer(kContinue),
+                    [self = shared_from_this()](Code failed, size_t) {
+                      if (failed) return self->close_now();
+                      self->read_body();
+                    });
+}
+
+std::optional<Answer> Connection::fault_of_request(const http::request_header<>& head) const {
+  if (auto fault = fault_of_head(head, host_.limits)) return fault;
+  if (auto refusal = host_.handler.refuse(request_)) return refusal;
+  if (head.method() == http::verb::post && host_.connections.is_over()) {
+    return retry_answer(503, "overloaded: too many clients; try again later", 1);
+  }
+  return std::nullopt;
+}
+
+void Connection::read_body() {
+  if (!request_.room) request_.room = std::make_shared<BodyMemory::Room>(host_.bodies);
+  chunk_.resize(kChunk);
+  auto& body = parser_->get().body();
+  body.data = chunk_.data();
+  body.size = chunk_.size();
+  body.more = true;
+  http::async_read_some(stream_, buffer_, *parser_,
+                        [self = shared_from_this()](Code code, size_t) { self->on_body(code); });
+}
+
+void Connection::on_body(Code code) {
+  if (code && code != http::error::need_buffer) {
+    if (!is_malformed(code)) return close_now();
+    return refuse(error_answer(400, "cannot read the request body"));
+  }
+  request_.body.append(chunk_.data(), chunk_.size() - parser_->get().body().size);
+  const auto size = static_cast<int64_t>(request_.body.size());
+  if (size > host_.limits.max_request) return refuse(too_large(host_.limits.max_request));
+  if (!std::static_pointer_cast<BodyMemory::Room>(request_.room)->grow(size)) {
+    return refuse(retry_answer(503, "overloaded: large requests are waiting; try again later", 1));
+  }
+  if (!parser_->is_done()) return read_body();
+  handle();
+}
+
+void Connection::handle() {
+  state_ = State::working;
+  host_.connections.work(place_);
+  chunk_ = {};
+  parser_.reset();
+  const auto timeout =
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(host_.timeout);
+  until_ = std::chrono::steady_clock::now() + timeout;
+  was_there_ = !has_gone(stream_.socket().native_handle());
+  const auto reply = std::make_shared<Reply>(std::move(request_), shared_from_this());
+  reply_ = reply;
+  host_.handler.handle(reply);
+  if (state_ == State::working || state_ == State::streaming) watch();
+}
+
+void Connection::watch() {
+  watch_.expires_after(kGlance);
+  watch_.async_wait([self = shared_from_this()](Code code) {
+    if (code || (self->state_ != State::working && self->state_ != State::streaming)) return;
+    self->look();
+    self->watch();
+  });
+}
+
+// A client that has closed its sending side before its request was complete may still wait for the
+// answer; one that closes it later has left.
+void Connection::look() {
+  const auto reply = reply_.lock();
+  if (!reply) return;
+  if (std::chrono::steady_clock::now() >= until_) return reply->cancel(Exchange::Reason::late);
+  if (was_there_ && has_gone(stream_.socket().native_handle())) {
+    reply->cancel(Exchange::Reason::gone);
+  }
+}
+
+bool Connection::may_continue() const {
+  return keeps_alive_ && !is_spoilt_ && !host_.is_stopped && requests_ < host_.limits.requests;
+}
+
+void Connection::set_head(http::response_header<>& head, const Answer& answer) const {
+  head.version(version_ == 10 ? 10 : 11);
+  head.result(static_cast<unsigned>(answer.status));
+  if (!answer.type.empty()) head.set(http::field::content_type, answer.type);
+  for (const auto& [name, value] : answer.headers) head.set(name, value);
+  head.set(http::field::connection, may_continue() ? "keep-alive" : "close");
+}
+
+// Refuses a request whose body has not been read: what follows is no request.
+void Connection::refuse(Answer answer) {
+  is_spoilt_ = !parser_->is_done() || answer.status >= 400;
+  host_.handler.finish(request_, answer);
+  respond(std::move(answer));
+}
+
+void Connection::respond(Answer answer) {
+  state_ = State::writing;
+  host_.connections.wait(place_);
+  watch_.cancel();
+  response_.emplace();
+  set_head(*response_, answer);
+  response_->content_length(answer.body.size());
+  response_->body() = std::move(answer.body);
+  writer_.emplace(*response_);
+  stream_.tcp().expires_after(host_.limits.write);
+  const auto done = [self = shared_from_this()](Code code, size_t) { self->on_answered(code); };
+  if (is_head_ || answer.status == 204) return http::async_write_header(stream_, *writer_, done);
+  http::async_write(stream_, *writer_, done);
+}
+
+void Connection::begin_stream(const Answer& head) {
+  state_ = State::streaming;
+  http::response<http::empty_body> response;
+  if (version_ == 10) keeps_alive_ = false;  // only the end of the connection ends the answer
+  set_head(response, head);
+  if (version_ != 10) response.chunked(true);
+  std::ostringstream text;
+  text << response.base();
+  parts_.push_back(text.str());
+  write_parts();
+}
+
+void Connection::send_part(std::string part, bool is_last) {
+  if (state_ != State::streaming) return;  // the client has gone
+  is_last_part_ = is_last;
+  const bool is_chunked = version_ != 10;
+  if (is_chunked) part = fmt::format("{:x}\r\n{}\r\n", part.size(), part);
+  if (!part.empty()) parts_.push_back(std::move(part));
+  write_parts();
+}
+
+void Connection::write_parts() {
+  if (is_writing_) return;
+  if (parts_.empty()) {
+    if (std::exchange(is_last_part_, false)) on_answered({});
+    return;
+  }
+  is_writing_ = true;
+  stream_.tcp().expires_after(host_.limits.write);
+  asio::async_write(stream_, asio::buffer(parts_.front()),
+                    [self = shared_from_this()](Code code, size_t) {
+                      self->is_writing_ = false;
+                      if (code) {
+                        if (const auto reply = self->reply_.lock()) {
+                          reply->cancel(Exchange::Reason::gone);
+                        }
+                        return self->close_now();
+                      }
+                      self->parts_.pop_front();
+                      self->write_parts();
+                    });
+}
+
+void Connection::on_answered(Code code) {
+  watch_.cancel();
+  if (code) return close_now();
+  const bool continues = may_continue();
+  writer_.reset();
+  response_.reset();
+  if (continues) return wait_for_request();
+  close();
+}
 
 // Closing a socket with unread data resets the connection, and a client would lose an answer that
-// it has not read yet. The destructor therefore drains the socket for up to a second.
-Connection::~Connection() {
-  ::shutdown(socket_, SHUT_WR);
-  const auto until = Clock::now() + milliseconds(is_spoilt_ ? 1000 : 0);
-  while (is_spoilt_ && poll(POLLIN, until)) {
-    if (::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT) <= 0) break;
-  }
-  ::close(socket_);
+// it has not read yet. The data is therefore drained for a moment.
+void Connection::close() {
+  state_ = State::closing;
+  stream_.tcp().expires_after(host_.limits.linger);
+  if (!stream_.is_tls()) return drain();
+  stream_.async_shutdown([self = shared_from_this()](Code) { self->drain(); });
 }
 
-bool Connection::poll(short events, Clock::time_point until) const {
-  for (;;) {
-    const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
-    pollfd one = {socket_, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::max<int64_t>(left.count(), 0)));
-    if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
-  }
+void Connection::drain() {
+  Code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  if (!is_spoilt_) return close_now();
+  chunk_.resize(kChunk);
+  stream_.tcp().async_read_some(asio::buffer(chunk_),
+                                [self = shared_from_this()](Code code, size_t) {
+                                  if (code) return self->close_now();
+                                  self->drain();
+                                });
 }
 
-bool Connection::wait(milliseconds time) const {
-  if (at_ < end_) return true;
-  char byte = 0;
-  return poll(POLLIN, Clock::now() + time) &&
-         ::recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
-}
-
-void Connection::begin(int64_t bytes) {
-  allowed_ = bytes;
-  read_until_ = write_until_ = Clock::now() + kReadTime;
-}
-
-void Connection::answer() { write_until_ = Clock::now() + kWriteTime; }
-
-bool Connection::wait_for_rest() const {
-  while (!is_stopped_) {
-    const auto until = std::min(read_until_, Clock::now() + milliseconds(200));
-    if (poll(POLLIN, until)) return true;
-    if (until == read_until_) return false;
-  }
-  read_until_ =
-      std::min(read_until_, Clock::now() + milliseconds(1000));  // keeps the earliest deadline
-  return poll(POLLIN, read_until_);
-}
-
-bool Connection::is_readable() const { return at_ < end_ || wait_for_rest(); }
-
-bool Connection::is_writable() const { return poll(POLLOUT, Clock::now()) && !has_gone(socket_); }
-
-ssize_t Connection::read(char* to, size_t size) {
-  if (at_ == end_) {
-    if (allowed_ <= 0 || !wait_for_rest()) return -1;
-    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), 0);
-    if (got <= 0) return got;
-    allowed_ -= got;
-    at_ = 0;
-    end_ = static_cast<size_t>(got);
-  }
-  const size_t count = std::min(size, end_ - at_);
-  std::memcpy(to, buffer_.data() + at_, count);
-  at_ += count;
-  return static_cast<ssize_t>(count);
-}
-
-ssize_t Connection::write(const char* from, size_t size) {
-  if (!poll(POLLOUT, write_until_)) return -1;
-  const ssize_t sent = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-  return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
-}
-
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  describe(socket_, ::getpeername, ip, port);
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  describe(socket_, ::getsockname, ip, port);
+void Connection::close_now() {
+  state_ = State::closing;
+  watch_.cancel();
+  stream_.tcp().close();
 }
 
 bool has_gone(int socket) {
   pollfd one = {socket, POLLRDHUP, 0};
   return ::poll(&one, 1, 0) == 1;
-}
-
-bool has_whole_get(int socket) {
-  std::array<char, kBuffer> bytes;
-  const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-  const std::string_view sent(bytes.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  return sent.starts_with("GET ") && sent.find("\r\n\r\n") != std::string_view::npos;
 }
 
 }  // namespace residual::serve

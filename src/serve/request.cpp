@@ -66,11 +66,21 @@ void check_terms(const TranslationRequest& request) {
           "terms: only allowed in beam search, not in sampling");
 }
 
+// A NUL byte ends a text in some libraries: what follows it would be lost.
+void check_no_nul(std::span<const std::string> texts, const char* what) {
+  for (const auto& text : texts) {
+    require(text.find('\0') == std::string::npos, "{}: contains the character U+0000; remove it",
+            what);
+  }
+}
+
 void read(const json& object, TranslationRequest& request, const decode::SearchOptions& defaults) {
   request.search = defaults;
   const int64_t layer = defaults.attention_layer;
   read_json(object, [&](ConfigVisitor& visit) { fields(visit, request); });
   request.details |= request.search.n_best > 1 || request.search.with_attention;
+  check_no_nul(request.texts, "text");
+  check_no_nul(request.prefixes, "prefix");
   require(request.search.attention_layer == layer, "attention_layer: the server always uses {}",
           layer);
   request.has_terms = object.contains("terms");

@@ -35,6 +35,11 @@ class Waiting {
     return Stay(*this, lines);
   }
 
+  bool is_empty() const {
+    const std::lock_guard lock(mutex_);
+    return lines_ == 0;
+  }
+
  private:
   bool change(int64_t lines) {
     const std::lock_guard lock(mutex_);
@@ -44,7 +49,7 @@ class Waiting {
     return true;
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int64_t limit_, lines_ = 0;
   prometheus::Gauge& gauge_;
 };

@@ -96,5 +96,36 @@ TEST_F(Serve, SaysWhatKeepsItFromServing) {
               HasSubstr("cannot listen: Address already in use\n1\n"));
 }
 
+TEST_F(Serve, ReadsCertificateAndKeysAgainOnASignal) {
+  const std::string make =
+      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
+      "subjectAltName=IP:127.0.0.1 -keyout @tls.key -out @tls.pem 2> /dev/null && "
+      "residual serve --new-api-key alice > @keys 2> @secret";
+  output(make);
+  const std::string got =
+      with_server("--model @resi-dual --tls-cert @tls.pem --tls-key @tls.key --api-keys @keys",
+                  "ask() { curl -sSk -H \"Authorization: Bearer $1\" -d '{\"text\": \"a b c\"}' "
+                  "$url/translate; }\n"
+                  "old=$(sed 's/.*: //' @secret)\n"
+                  "ask $old\n" +
+                      make +
+                      "\nkill -HUP $pid\nnew=$(sed 's/.*: //' @secret)\n"
+                      "for i in {1..50}; do ask $new | grep -q text && break; sleep 0.1; done\n"
+                      "ask $new; ask $old\n"
+                      "curl -sS --cacert @tls.pem $url/health");
+  EXPECT_EQ(got,
+            "{\"text\":\"c a b\"}\n{\"text\":\"c a b\"}\n{\"error\":\"unknown API key\"}\n"
+            "{\"status\":\"ok\"}\nexit code 0\n");
+}
+
+TEST_F(Serve, SaysWhatIsWrongWithItsCertificateAndKeys) {
+  const std::string serve = "residual serve --model @resi-dual ";
+  expect_failure(serve + "--tls-cert a.pem", 2, "--tls-cert and --tls-key: each needs the other");
+  expect_failure(serve + "--tls-cert a.pem --tls-key a.key", 1, "a.pem: cannot open");
+  expect_failure(serve + "--api-keys none", 1, "none: cannot open");
+  expect_failure("echo alice > keys; " + serve + "--api-keys keys", 1, "keys:1: expected NAME");
+  expect_failure("residual serve --new-api-key 'a b'", 1, "expected a name without spaces");
+}
+
 }  // namespace
 }  // namespace residual

@@ -94,6 +94,15 @@ TEST(Request, SaysWhatIsWrong) {
               HasSubstr("max_length: stands instead of"));
 }
 
+TEST(Request, HasNoNulCharacter) {
+  EXPECT_EQ(error_of(R"({"text": "a\u0000b"})"), "text: contains the character U+0000; remove it");
+  EXPECT_EQ(error_of(R"({"text": ["a", "\u0000"]})"),
+            "text: contains the character U+0000; remove it");
+  EXPECT_EQ(error_of(R"({"text": "a", "prefix": "\u0000"})"),
+            "prefix: contains the character U+0000; remove it");
+  EXPECT_THROW(parse_text(std::string_view("a\0b", 3), {}, {}), Error);
+}
+
 TEST(Request, HasEachKeyOnce) {
   EXPECT_EQ(error_of(R"({"text": "a", "text": "b"})"), "text: given twice");
   EXPECT_EQ(error_of(R"({"text": "a", "sampling": {"is_on": true, "is_on": true}})"),
