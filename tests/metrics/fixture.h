@@ -9,7 +9,7 @@
 namespace residual::metrics::test {
 
 inline Lines lines_of(const std::string& name) {
-  return read_lines(fs::path(test::fixtures()) / "metrics" / name, text::Invalid::refuse);
+  return read_lines(fs::path(residual::test::fixtures()) / "metrics" / name, text::Invalid::refuse);
 }
 
 inline bool has(std::string_view text, std::string_view part) {

@@ -25,7 +25,7 @@ using test::lines_of;
 constexpr double kExact = 1e-11;
 
 Json expected(const std::string& name) {
-  return Json::parse(read_file(fs::path(test::fixtures()) / "metrics" / name));
+  return Json::parse(read_file(fs::path(residual::test::fixtures()) / "metrics" / name));
 }
 
 // The metric a signature describes.
