@@ -101,8 +101,7 @@ std::vector<int32_t> Shortlist::symbols(std::span<const int32_t> source,
     if (is_joined_) all.push_back(id);
   }
   std::ranges::sort(all);
-  const auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
