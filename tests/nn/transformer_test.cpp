@@ -91,7 +91,7 @@ TEST_P(EveryScheme, RepeatsAPassToTheLastBit) {
 
 TEST_P(EveryScheme, LearnsABatchFromItsStart) {
   parameters_.initialise(3);
-  const Batch batch = batch_of({4, 2, 6}, {3, 5, 1});
+  const ModelBatch batch = batch_of({4, 2, 6}, {3, 5, 1});
   const auto loss = [&] {
     const Tensor sum = model_.loss(batch, {}, {}).sum;
     sum.backward();
