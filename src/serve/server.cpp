@@ -44,8 +44,6 @@ class Server::Http {
       : options_(options),
         keys_(options.api_keys),
         tls_(read_tls()),
-        listener_(io_, options.host, options.port),
-        trim_(io_),
         router_(options.allow_origin, metrics_),
         connections_(allow_connections(options.connections), metrics_.connections),
         bodies_(std::max<int64_t>(kBodies, 4 * options.max_request)),
@@ -54,6 +52,8 @@ class Server::Http {
               .connections = connections_,
               .bodies = bodies_,
               .handler = router_},
+        listener_(io_, options.host, options.port),
+        trim_(io_),
         translations_(options, metrics_, keys_) {
     add_routes();
     listener_.reserve(options.connections);  // before any thread waits for sockets
@@ -157,18 +157,18 @@ class Server::Http {
   }
 
   const ServerOptions options_;
-  asio::io_context io_;
   Metrics metrics_;
   KeyRing keys_;
   std::mutex mutex_;  // of tls_
   std::shared_ptr<TlsContext> tls_;
-  Listener listener_;
-  asio::steady_timer trim_;
   double trimmed_at_ = -1;  // lines translated and connections open then
   Router router_;
   Connections connections_;
   BodyMemory bodies_;
   Host host_;
+  asio::io_context io_;  // handlers that it has left at the end refer to the host
+  Listener listener_;
+  asio::steady_timer trim_;
   Translations translations_;
 };
 

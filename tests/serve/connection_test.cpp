@@ -45,7 +45,9 @@ class Hosted {
     listener_.start(host_, [] { return nullptr; });
     thread_ = std::thread([this] { io_.run(); });
   }
-  ~Hosted() {
+  ~Hosted() { stop(); }
+  void stop() {
+    if (!thread_.joinable()) return;
     listener_.stop();
     host_.is_stopped = true;
     connections_.stop_all();
@@ -62,12 +64,12 @@ class Hosted {
   Echo echo;
 
  private:
-  boost::asio::io_context io_;
-  Listener listener_{io_, "127.0.0.1", 0};
   prometheus::Gauge gauge_;
   Connections connections_;
   BodyMemory bodies_{1 << 20};
   Host host_;
+  boost::asio::io_context io_;  // handlers that it has left refer to the host
+  Listener listener_{io_, "127.0.0.1", 0};
   std::thread thread_;
 };
 
@@ -239,12 +241,12 @@ TEST(Connection, AnswersHeadWithoutABody) {
 }
 
 TEST(Connection, StopsAfterTheRequestsThatItHas) {
-  auto host = std::make_unique<Hosted>();
-  Raw idle(host->port()), half(host->port()), busy(host->port());
+  Hosted host;
+  Raw idle(host.port()), half(host.port()), busy(host.port());
   half.send("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\na");
   busy.send(request_of("POST", "/later"));
-  auto exchange = host->echo.later.get_future().get();
-  std::thread stopping([&] { host.reset(); });
+  auto exchange = host.echo.later.get_future().get();
+  std::thread stopping([&] { host.stop(); });
   EXPECT_EQ(idle.read(), "");
   EXPECT_EQ(half.read(), "");
   exchange->answer({.body = "done"});

@@ -108,6 +108,7 @@ TEST_F(Runs, StartFromTheParametersOfAModel) {
   fs::copy(path("first") / "last", path("renamed"), fs::copy_options::recursive);
   const std::string symbols = read_file(path("renamed") / "vocabulary.txt");
   replace_file(path("renamed") / "vocabulary.txt", "x" + symbols);
+  fs::remove(path("renamed") / "checksums.txt");
   still.train.start_from = path("renamed").string();
   const auto renamed = shell(start(still, path("not")));
   EXPECT_EQ(renamed.exit_code, 1);
