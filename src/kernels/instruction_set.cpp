@@ -23,7 +23,10 @@ HWY_EXPORT(name);
 
 bool has_avx_vnni() { return (hwy::SupportedTargets() & RESIDUAL_AVX_VNNI) != 0; }
 
-const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(name)(); }
+const char* instruction_set() {
+  hwy::SupportedTargets();  // refuses a wrong RESIDUAL_CPU also where there is one target only
+  return HWY_DYNAMIC_DISPATCH(name)();
+}
 
 }  // namespace residual::kernels
 #endif

@@ -65,9 +65,9 @@ struct WordByWord {
     }
   }
   static constexpr bool has_rest(const Quantized&, int64_t, int64_t) { return false; }
-  template <class S, class Weights>
+  template <class S, class Weights, class At>
   static HWY_INLINE void add_rest(const Quantized&, int64_t, int64_t, int64_t, const Weights&,
-                                  int32_t*) {}
+                                  const At&) {}
 };
 
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX2
@@ -109,6 +109,10 @@ struct Pairs : WordByWord<Pairs> {
     Ints unused = sum;
     return hn::ReorderWidenMulAccumulate(kInts, hn::BitCast(shorts, x), hn::BitCast(shorts, w), sum,
                                          unused);
+#elif HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
+    const int16x8_t a = vreinterpretq_s16_s32(x.raw), b = vreinterpretq_s16_s32(w.raw);
+    const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+    return Ints{vaddq_s32(sum.raw, vpaddq_s32(low, vmull_high_s16(a, b)))};
 #else
     const auto low = [](Ints v) HWY_ATTR { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
     const Ints high = hn::Mul(hn::ShiftRight<16>(x), hn::ShiftRight<16>(w));
@@ -160,10 +164,10 @@ struct Bytes {
     return q.begins[row + rows] > q.begins[row];
   }
   // Adds what row..row + S::rows have in Rests of the steps [begin, begin + steps).
-  // `sums` are the tile's.
-  template <class S, class Weights>
+  // at(r, v) is memory of floats that has the bits of a vector of the tile's sums.
+  template <class S, class Weights, class At>
   static HWY_INLINE void add_rest(const Quantized& q, int64_t row, int64_t begin, int64_t steps,
-                                  const Weights& weights, int32_t* sums) {
+                                  const Weights& weights, const At& at) {
     const auto first = static_cast<uint64_t>(kGroups * begin),
                count = static_cast<uint64_t>(kGroups * steps);
     const __m256i ones = _mm256_set1_epi16(1);
@@ -174,7 +178,6 @@ struct Bytes {
       if (groups[0] >= count) continue;  // as the other: both are of one slice
       const __m256i x[] = {_mm256_set1_epi32(rest->x[0]), _mm256_set1_epi32(rest->x[1])};
       const __m256i offset = _mm256_set1_epi32(rest->offset);
-      int32_t* const to = sums + (rest->row - row) * S::width;
 #pragma GCC unroll 8
       for (int v = 0; v < S::vectors; ++v) {
         __m256i lanes = offset;
@@ -183,7 +186,9 @@ struct Bytes {
           lanes = _mm256_add_epi16(lanes, _mm256_maddubs_epi16(w.raw, x[i]));
         }
         const Ints more{_mm256_madd_epi16(lanes, ones)};
-        hn::Store(hn::Add(hn::Load(kInts, to + v * kLanes), more), kInts, to + v * kLanes);
+        float* const sum = at(rest->row - row, v);
+        const Ints before = hn::BitCast(kInts, hn::LoadU(kFloats, sum));
+        hn::StoreU(hn::BitCast(kFloats, hn::Add(before, more)), kFloats, sum);
       }
     }
   }

@@ -200,8 +200,9 @@ struct FloatStrips {
       for (int v = 0; v < S::vectors; ++v) sum[r][v] = hn::MulAdd(value, weights[v], sum[r][v]);
     }
   }
-  template <class S, class Tile>
-  static HWY_INLINE void add_rest(const Slice&, int64_t, const float*, Tile&) {}
+  static constexpr bool has_rest(int64_t /*row*/, int64_t /*rows*/) { return false; }
+  template <class S>
+  static void add_rest(const Slice&, int64_t, const float*, const StripTile<S>&) {}
   HWY_INLINE Floats finish(Floats sum, int64_t /*row*/, int64_t column) const {
     if constexpr (!kIsScaled) return sum;
     return hn::MulAdd(sum, hn::LoadU(kFloats, m.scales + column),

@@ -125,12 +125,13 @@ HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& 
   }
   if (A::has_rest(q, row, S::rows)) {
     w = first;
-    HWY_ALIGN int32_t all[S::rows * S::width];
+    HWY_ALIGN float all[S::rows * S::width];
+    const auto at = [&](int64_t r, int v) HWY_ATTR { return all + r * S::width + v * kLanes; };
     over([&](int r, int v)
-             HWY_ATTR { hn::Store(sum[r][v], kInts, all + r * S::width + v * kLanes); });
-    A::template add_rest<S>(q, row, 0, q.steps, weights, all);
+             HWY_ATTR { hn::Store(hn::BitCast(kFloats, sum[r][v]), kFloats, at(r, v)); });
+    A::template add_rest<S>(q, row, 0, q.steps, weights, at);
     over([&](int r, int v)
-             HWY_ATTR { sum[r][v] = hn::Load(kInts, all + r * S::width + v * kLanes); });
+             HWY_ATTR { sum[r][v] = hn::BitCast(kInts, hn::Load(kFloats, at(r, v))); });
   }
   y.store([&](int r, int v) HWY_ATTR __attribute__((always_inline)) {
     return scaled(sum[r][v], m, column + v * kLanes, q.scales[row + r]);
@@ -201,10 +202,12 @@ struct Int8Strips {
                              Ints (&sum)[S::rows][S::vectors]) {
     A::template add<S>(x, stride, weights<S>(w), sum);
   }
-  template <class S, class Tile>
-  HWY_INLINE void add_rest(const Slice& slice, int64_t row, const int32_t* w, Tile& y) const {
-    if (!A::has_rest(q, row, S::rows)) return;
-    A::template add_rest<S>(q, row, slice.begin, slice.steps, weights<S>(w), y.words());
+  HWY_INLINE bool has_rest(int64_t row, int64_t rows) const { return A::has_rest(q, row, rows); }
+  template <class S>
+  HWY_INLINE void add_rest(const Slice& slice, int64_t row, const int32_t* w,
+                           const StripTile<S>& y) const {
+    A::template add_rest<S>(q, row, slice.begin, slice.steps, weights<S>(w),
+                            [&](int64_t r, int v) HWY_ATTR { return y.at(r, v); });
   }
   HWY_INLINE Floats finish(Ints sum, int64_t row, int64_t column) const {
     return scaled(sum, m, column, q.scales[row]);

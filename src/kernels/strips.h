@@ -37,31 +37,38 @@ struct Slice {
   bool is_first = false, is_last = false;
 };
 
-// A tile of y whose sums pass through memory, so that the sums of the loop stay in registers.
+// A tile of y, or a copy of one with fewer columns than its vectors hold.
 template <class S>
 class StripTile {
  public:
   StripTile(const Panels& m, const Product& p, int64_t row, int64_t column)
       : y_(p.y + row * p.y_stride + column - p.y_column),
-        stride_(p.y_stride),
-        columns_(std::min(m.out - column, S::width)) {
-    for (int r = 0; r < S::rows; ++r) hwy::Prefetch(y_ + r * stride_);
-    if (columns_ < S::width) std::fill_n(sums_, S::rows * S::width, 0.0F);
+        y_stride_(p.y_stride),
+        columns_(std::min(m.out - column, S::width)),
+        is_whole_(columns_ == S::width),
+        base_(is_whole_ ? y_ : copy_),
+        stride_(is_whole_ ? y_stride_ : S::width) {
+    for (int r = 0; r < S::rows; ++r) hwy::Prefetch(y_ + r * y_stride_);
   }
 
-  HWY_INLINE float* at(int r, int v) { return sums_ + r * S::width + v * kLanes; }
-  HWY_INLINE int32_t* words() { return reinterpret_cast<int32_t*>(sums_); }
+  HWY_INLINE float* at(int64_t r, int v) const { return base_ + r * stride_ + v * kLanes; }
   void load() {
-    for (int r = 0; r < S::rows; ++r) std::copy_n(y_ + r * stride_, columns_, at(r, 0));
+    if (is_whole_) return;
+    std::fill_n(copy_, S::rows * S::width, 0.0F);
+    for (int r = 0; r < S::rows; ++r) std::copy_n(y_ + r * y_stride_, columns_, at(r, 0));
   }
   void store() {
-    for (int r = 0; r < S::rows; ++r) std::copy_n(at(r, 0), columns_, y_ + r * stride_);
+    if (is_whole_) return;
+    for (int r = 0; r < S::rows; ++r) std::copy_n(at(r, 0), columns_, y_ + r * y_stride_);
   }
 
  private:
-  HWY_ALIGN float sums_[S::rows * S::width];
+  HWY_ALIGN float copy_[S::rows * S::width];
   float* y_;
-  int64_t stride_, columns_;
+  int64_t y_stride_, columns_;
+  bool is_whole_;
+  float* base_;
+  int64_t stride_;
 };
 
 // Rows from `row` on by columns from `column` on of y, the part of the sums that the slice has.
@@ -70,7 +77,7 @@ class StripTile {
 //   kGroups, kWords            groups of weights and words of x in a step
 //   start(column)              the sums' first values
 //   add<S>(x, stride, w, sum)  adds a step
-//   add_rest<S>(slice, ...)    adds what is not in the steps
+//   has_rest, add_rest         whether more than the steps is to be added to a tile, and adding it
 //   finish(sum, row, column)   y before the epilogue
 //   kGroupBytes, widen(from)   a column's bytes in a group, and a vector of words from them
 template <class S, class Kind>
@@ -88,26 +95,36 @@ HWY_NOINLINE void strip_tile(const Kind& kind, const Panels& m, const Product& p
   };
   StripTile<S> y(m, p, row, column);
   hn::Vec<decltype(Kind::kTag)> sum[S::rows][S::vectors];
+  const auto load = [&] HWY_ATTR {
+    over([&](int r, int v)
+             HWY_ATTR { sum[r][v] = hn::BitCast(kTag, hn::LoadU(kFloats, y.at(r, v))); });
+  };
+  const auto store = [&](const auto& value) HWY_ATTR {
+    over([&](int r, int v) HWY_ATTR { hn::StoreU(value(r, v), kFloats, y.at(r, v)); });
+  };
+  const auto bits = [&](int r, int v) HWY_ATTR { return hn::BitCast(kFloats, sum[r][v]); };
   if (slice.is_first) {
     over([&](int r, int v) HWY_ATTR { sum[r][v] = kind.start(column + v * kLanes); });
   } else {
     y.load();
-    over([&](int r, int v)
-             HWY_ATTR { sum[r][v] = hn::BitCast(kTag, hn::Load(kFloats, y.at(r, v))); });
+    load();
   }
   for (int64_t k = 0; k < slice.steps; ++k) {
     kind.template add<S>(x + k * Kind::kWords, stride, w + k * S::width * Kind::kGroups, sum);
   }
-  over([&](int r, int v)
-           HWY_ATTR { hn::Store(hn::BitCast(kFloats, sum[r][v]), kFloats, y.at(r, v)); });
-  kind.template add_rest<S>(slice, row, w, y);
+  if (kind.has_rest(row, S::rows)) {
+    store(bits);
+    kind.template add_rest<S>(slice, row, w, y);
+    load();
+  }
   if (slice.is_last) {
     const bool is_rectified = p.epilogue == Epilogue::relu;
-    over([&](int r, int v) HWY_ATTR {
-      const auto all = hn::BitCast(kTag, hn::Load(kFloats, y.at(r, v)));
-      const Floats value = kind.finish(all, row + r, column + v * kLanes);
-      hn::Store(is_rectified ? rectified(value) : value, kFloats, y.at(r, v));
+    store([&](int r, int v) HWY_ATTR {
+      const Floats value = kind.finish(sum[r][v], row + r, column + v * kLanes);
+      return is_rectified ? rectified(value) : value;
     });
+  } else {
+    store(bits);
   }
   y.store();
 }
