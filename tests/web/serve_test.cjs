@@ -14,7 +14,7 @@ function makeModel() {
   const letters = path.join(directory, "letters");
   fs.writeFileSync(letters, [..."abcdefghijklmnopqrst"].map((letter) => `${letter} 1\n`).join(""));
   const model = path.join(directory, "model");
-  execFileSync("residual", ["-q", "import-fairseq", path.join(__dirname, "../data/fairseq/resi-dual-beam.safetensors"),
+  execFileSync("residual", ["-q", "import-fairseq", path.join(__dirname, "../fixtures/fairseq/resi-dual-beam.safetensors"),
     "--source-dictionary", letters, "--source-language", "ab", "--target-language", "ba", "--tokenizer", "none",
     "-o", model]);
   return model;
