@@ -21,8 +21,10 @@ def type_of(key, schema, tables):
 def write_class(name, properties, written):
     tables, lines = {}, [f"class {name}(TypedDict, total=False):"]
     for key, schema in properties.items():
-        lines += [f"    {key}: {type_of(key, schema, tables)}",
-                  f"    {json.dumps(schema.get('description', ''), ensure_ascii=False)}"]
+        lines += [
+            f"    {key}: {type_of(key, schema, tables)}",
+            f"    {json.dumps(schema.get('description', ''), ensure_ascii=False)}",
+        ]
     for inner, fields in tables.items():
         write_class(inner, fields, written)
     written[name] = "\n".join(lines)
@@ -33,6 +35,8 @@ write_class("CallSettings", json.loads(_residual.call_settings_schema()), classe
 settings = json.loads(_residual.settings_schema())
 settings.pop("terms", None)  # Translator's own argument, which also takes a mapping
 write_class("TranslatorSettings", settings, classes)
-head = '"""Generated from the settings of the library."""\n\nfrom typing import Literal, TypedDict\n'
+head = (
+    '"""Generated from the settings of the library."""\n\nfrom typing import Literal, TypedDict\n'
+)
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     file.write("\n\n".join([head, *classes.values()]) + "\n")

@@ -22,7 +22,25 @@ __version__ = _version()
 Error.__module__ = "residual"
 
 __all__ = [
-    "Bpe", "Error", "Figure", "Hypothesis", "Model", "Report", "Score", "ScoredLine",
-    "Translation", "Translator", "bpe", "commit", "detokenize", "learn_bpe", "probe", "resolve",
-    "schemes", "score", "settings", "tokenize", "undo_bpe",
+    "Bpe",
+    "Error",
+    "Figure",
+    "Hypothesis",
+    "Model",
+    "Report",
+    "Score",
+    "ScoredLine",
+    "Translation",
+    "Translator",
+    "bpe",
+    "commit",
+    "detokenize",
+    "learn_bpe",
+    "probe",
+    "resolve",
+    "schemes",
+    "score",
+    "settings",
+    "tokenize",
+    "undo_bpe",
 ]

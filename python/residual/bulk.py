@@ -47,14 +47,23 @@ class Job:
             raise Error(f"lines: must be at least 1, is {self.lines}")
         found = list(self._cut())
         Path(self.output).mkdir(parents=True, exist_ok=True)
-        made = json.dumps({"model": os.path.abspath(self.model), "input": os.path.abspath(self.input),
-                           "bytes": os.path.getsize(self.input), "lines": self.lines,
-                           "settings": json.loads(as_json(self.settings)),
-                           "residual": _residual.commit()}, indent=1)
+        made = json.dumps(
+            {
+                "model": os.path.abspath(self.model),
+                "input": os.path.abspath(self.input),
+                "bytes": os.path.getsize(self.input),
+                "lines": self.lines,
+                "settings": json.loads(as_json(self.settings)),
+                "residual": _residual.commit(),
+            },
+            indent=1,
+        )
         note = Path(self.output) / "job.json"
         if note.exists() and note.read_text() != made:
-            raise Error(f"{note}: the parts here are of another job; give another output, or what "
-                        "the file says")
+            raise Error(
+                f"{note}: the parts here are of another job; give another output, or what "
+                "the file says"
+            )
         _write(note, made.encode())
         return found
 

@@ -24,13 +24,15 @@ def _hub_cache() -> Path:
 def _snapshot(name: str, revision: str) -> Path:
     folder = _hub_cache() / ("models--" + name.replace("/", "--"))
     if not folder.is_dir():
-        raise Error(f"{name}: no such file, and not in Hugging Face's cache {folder.parent}; "
-                    f"`hf download {name}` puts it there")
+        raise Error(
+            f"{name}: no such file, and not in Hugging Face's cache {folder.parent}; "
+            f"`hf download {name}` puts it there"
+        )
     reference = folder / "refs" / revision
     commit = reference.read_text().strip() if reference.is_file() else revision
     snapshot = folder / "snapshots" / commit
     if not snapshot.is_dir():
-        raise Error(f"{name}: the cache {folder} has no revision \"{revision}\"")
+        raise Error(f'{name}: the cache {folder} has no revision "{revision}"')
     return snapshot
 
 
@@ -39,7 +41,9 @@ def _converted(directory: Path) -> str:
     state = hashlib.sha256(f"{_residual.version()} {_residual.commit()}".encode())
     for file in sorted(directory.iterdir()):
         found = file.resolve().stat()
-        state.update(f"\0{file.name}\0{file.resolve()}\0{found.st_size}\0{found.st_mtime_ns}".encode())
+        state.update(
+            f"\0{file.name}\0{file.resolve()}\0{found.st_size}\0{found.st_mtime_ns}".encode()
+        )
     models = Path(os.environ.get("RESIDUAL_CACHE") or _cache_home() / "residual") / "models"
     output = models / state.hexdigest()[:32]
     if not output.is_dir():

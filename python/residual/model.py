@@ -16,8 +16,20 @@ from .hub import resolve
 if TYPE_CHECKING:
     import torch
 
-_NUMPY = {"BOOL": "?", "U8": "u1", "I8": "i1", "I16": "<i2", "U16": "<u2", "F16": "<f2",
-          "I32": "<i4", "U32": "<u4", "F32": "<f4", "I64": "<i8", "U64": "<u8", "F64": "<f8"}
+_NUMPY = {
+    "BOOL": "?",
+    "U8": "u1",
+    "I8": "i1",
+    "I16": "<i2",
+    "U16": "<u2",
+    "F16": "<f2",
+    "I32": "<i4",
+    "U32": "<u4",
+    "F32": "<f4",
+    "I64": "<i8",
+    "U64": "<u8",
+    "F64": "<f8",
+}
 
 
 class Model(Mapping[str, numpy.ndarray]):
@@ -53,8 +65,9 @@ class Model(Mapping[str, numpy.ndarray]):
         place = self._place(name)
         if place.dtype not in _NUMPY:
             raise Error(f"{name}: NumPy has no {place.dtype}; tensor() gives a tensor of PyTorch")
-        return numpy.frombuffer(self._bytes, _NUMPY[place.dtype], prod(place.shape),
-                                place.begin).reshape(place.shape)
+        return numpy.frombuffer(
+            self._bytes, _NUMPY[place.dtype], prod(place.shape), place.begin
+        ).reshape(place.shape)
 
     def tensor(self, name: str) -> torch.Tensor:
         """A parameter as PyTorch's tensor over the same bytes."""

@@ -49,8 +49,16 @@ def _figure(found: dict[str, Any]) -> Figure:
         x = columns[0]
         series = {each["name"]: column for each, column in zip(found["series"], columns[1:])}
     matrix = _numbers(found["matrix"]) if "matrix" in found else None
-    return Figure(found["id"], found["title"], found["x_label"], found["y_label"], found["note"],
-                  x, series, matrix)
+    return Figure(
+        found["id"],
+        found["title"],
+        found["x_label"],
+        found["y_label"],
+        found["note"],
+        x,
+        series,
+        matrix,
+    )
 
 
 def _arguments(options: Mapping[str, Any]) -> list[str]:
@@ -69,8 +77,12 @@ def _arguments(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def probe(*models: str | os.PathLike[str], output: str | os.PathLike[str] | None = None,
-          program: str | os.PathLike[str] = "residual", **options: Any) -> Report:
+def probe(
+    *models: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+    program: str | os.PathLike[str] = "residual",
+    **options: Any,
+) -> Report:
     """Measures gradients, representations and attention block by block.
 
     Runs the program `residual probe`, which must be installed with its LibTorch part, and reads
@@ -81,13 +93,22 @@ def probe(*models: str | os.PathLike[str], output: str | os.PathLike[str] | None
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary if output is None else output)
         formats = {"format": "json"} if output is None else {"format": options.pop("format", None)}
-        command = [program, "-q", "probe", *models, *_arguments({**options, **formats}),
-                   "--output", directory]
+        command = [
+            program,
+            "-q",
+            "probe",
+            *models,
+            *_arguments({**options, **formats}),
+            "--output",
+            directory,
+        ]
         try:
             done = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError:
-            raise Error(f"{os.fspath(program)}: not found; install the command residual, or name "
-                        "it with program=") from None
+            raise Error(
+                f"{os.fspath(program)}: not found; install the command residual, or name "
+                "it with program="
+            ) from None
         if done.returncode != 0:
             text = done.stderr.strip()
             raise Error(text.removeprefix("residual: ").removeprefix("error: "))

@@ -18,8 +18,9 @@ def _each(lines, function: Callable[[list[str]], list[str]]):
     return function(list(lines))
 
 
-def tokenize(lines: Lines, language: str = "en", *, aggressive: bool = False,
-             escape: bool = True) -> Lines:
+def tokenize(
+    lines: Lines, language: str = "en", *, aggressive: bool = False, escape: bool = True
+) -> Lines:
     """Splits words from punctuation, as Moses' tokenizer.perl does."""
     return _each(lines, lambda all: _residual.tokenize(all, language, aggressive, escape))
 
@@ -36,10 +37,19 @@ class Bpe:
     count", pieces that are rarer than `vocabulary_threshold` are split further.
     """
 
-    def __init__(self, codes: str | os.PathLike[str], *, separator: str = "@@", merges: int = -1,
-                 vocabulary: str | os.PathLike[str] | None = None, vocabulary_threshold: int = 0,
-                 glossaries: Sequence[str] = (), dropout: float = 0, seed: int = 1):
-        text, name = codes, "codes"
+    def __init__(
+        self,
+        codes: str | os.PathLike[str],
+        *,
+        separator: str = "@@",
+        merges: int = -1,
+        vocabulary: str | os.PathLike[str] | None = None,
+        vocabulary_threshold: int = 0,
+        glossaries: Sequence[str] = (),
+        dropout: float = 0,
+        seed: int = 1,
+    ):
+        text, name = os.fspath(codes), "codes"
         if not isinstance(codes, str) or (codes and "\n" not in codes):
             try:
                 text, name = Path(codes).read_text(encoding="utf-8"), os.fspath(codes)
@@ -47,8 +57,16 @@ class Bpe:
                 raise _residual.Error(f"{os.fspath(codes)}: {error.strerror}") from None
         self.separator = separator
         self._bound = _residual.Bpe(
-            text, name, separator, merges, None if vocabulary is None else os.fspath(vocabulary),
-            vocabulary_threshold, list(glossaries), dropout, seed)
+            text,
+            name,
+            separator,
+            merges,
+            None if vocabulary is None else os.fspath(vocabulary),
+            vocabulary_threshold,
+            list(glossaries),
+            dropout,
+            seed,
+        )
 
     def __call__(self, lines: Lines) -> Lines:
         return _each(lines, self._bound.apply)
@@ -65,8 +83,13 @@ def bpe(lines: Lines, codes: str | os.PathLike[str], **options) -> Lines:
     return Bpe(codes, **options)(lines)
 
 
-def learn_bpe(lines: Iterable[str], merges: int = 10000, *, min_frequency: int = 2,
-              total_symbols: bool = False) -> str:
+def learn_bpe(
+    lines: Iterable[str],
+    merges: int = 10000,
+    *,
+    min_frequency: int = 2,
+    total_symbols: bool = False,
+) -> str:
     """Learns merges from lines of words, as subword-nmt does; returns the text of a codes file."""
     if merges < 0 or min_frequency < 1:
         raise _residual.Error("merges must be at least 0, min_frequency at least 1")

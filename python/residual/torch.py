@@ -43,8 +43,11 @@ class _Operations:
 
     # Parameters are vectors; a norm is two of them and its epsilon.
     def declare_norm(self, name: str, epsilon: float):
-        return (self._declare(f"{name}.weight", [1.0] * self._width),
-                self._declare(f"{name}.bias", [0.0] * self._width), epsilon)
+        return (
+            self._declare(f"{name}.weight", [1.0] * self._width),
+            self._declare(f"{name}.bias", [0.0] * self._width),
+            epsilon,
+        )
 
     def declare_vectors(self, name: str, count: int | None, value: float):
         if count is None:
@@ -103,8 +106,7 @@ class _Operations:
         return x + gates.narrow(-1, column, 1) * f
 
     def mix(self, gates, first, stride, streams):
-        return _total([gates.narrow(-1, first + t * stride, 1) * x
-                       for t, x in enumerate(streams)])
+        return _total([gates.narrow(-1, first + t * stride, 1) * x for t, x in enumerate(streams)])
 
     # For calibrate() only.
     def variance(self, x) -> float:
@@ -138,14 +140,23 @@ class Stack(nn.Module):
     `eta` or `variant`; residual.schemes() lists them.
     """
 
-    def __init__(self, scheme: str, blocks: Sequence[nn.Module], width: int, *,
-                 blocks_per_layer: int = 2, side: str = "encoder", other_layers: int = 0,
-                 **options: Any):
+    def __init__(
+        self,
+        scheme: str,
+        blocks: Sequence[nn.Module],
+        width: int,
+        *,
+        blocks_per_layer: int = 2,
+        side: str = "encoder",
+        other_layers: int = 0,
+        **options: Any,
+    ):
         super().__init__()
         layers, rest = divmod(len(blocks), blocks_per_layer)
         if rest or not blocks:
-            raise _residual.Error(f"{len(blocks)} blocks are not layers of {blocks_per_layer}; set "
-                                  "blocks_per_layer")
+            raise _residual.Error(
+                f"{len(blocks)} blocks are not layers of {blocks_per_layer}; set blocks_per_layer"
+            )
         self.scheme, self.width = scheme, width
         self.blocks = nn.ModuleList(blocks)
         self._options = as_json({"name": scheme, **options})
@@ -203,15 +214,17 @@ class Stack(nn.Module):
                 owner.register_parameter(last, nn.Parameter(values))
             return torch.fx.Proxy(graph.create_node("get_attr", name), tracer)
 
-        x, args, kwargs = (torch.fx.Proxy(graph.placeholder(name), tracer)
-                           for name in ("x", "*args", "**kwargs"))
+        x, args, kwargs = (
+            torch.fx.Proxy(graph.placeholder(name), tracer) for name in ("x", "*args", "**kwargs")
+        )
 
         def block(k: int, x: torch.fx.Proxy) -> torch.fx.Proxy:
             module = torch.fx.Proxy(graph.create_node("get_attr", f"blocks.{k}"), tracer)
             return tracer.create_proxy("call_function", _call, (module, x, args, kwargs), {})
 
         bound = self._bound(_Operations(self.width, declare))
-        graph.output(bound.forward(x, block).node)
+        y: Any = bound.forward(x, block)
+        graph.output(y.node)
         graph.eliminate_dead_code()
         written = graph.python_code("self")
         self._globals = written.globals
@@ -223,7 +236,9 @@ class Stack(nn.Module):
         self._run = space["forward"]
 
     def __getstate__(self):
-        return {key: value for key, value in self.__dict__.items() if key not in ("_run", "_globals")}
+        return {
+            key: value for key, value in self.__dict__.items() if key not in ("_run", "_globals")
+        }
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -235,21 +250,22 @@ class Stack(nn.Module):
         self._compile()
 
 
-def _class(name: str, scheme: str, equations: Sequence[str], paper: str) -> type[Stack]:
-    def __init__(self, blocks: Sequence[nn.Module], width: int, **options: Any):
-        Stack.__init__(self, scheme, blocks, width, **options)
-
-    doc = f"{paper}.\n\n    " + "\n    ".join(equations)
-    return type(name, (Stack,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+_SCHEMES = {each.name.replace("-", ""): each for each in schemes()}
+_CLASSES: dict[str, type[Stack]] = {}
 
 
-# The names of the classes of src/schemes. A scheme without one is Stack("name", ...).
-_NAMES = ["PostLn", "PreLn", "ResiDual", "DeepNorm", "Admin", "B2t", "Dlcl", "TFixup", "ReZero",
-          "TauResNet", "DenseFormer", "Laurel", "MixLn", "PeriLn", "LnScaling", "Keel",
-          "SiameseNorm", "HyperConnections", "Mhc", "AttentionResiduals"]
-_BY_NAME = {each.name.replace("-", ""): each for each in schemes()}
-for _name in _NAMES:
-    _found = _BY_NAME[_name.lower()]
-    globals()[_name] = _class(_name, _found.name, _found.equations, _found.paper)
+def __getattr__(name: str) -> type[Stack]:
+    """The class of a scheme: its name in any case without hyphens, such as ResiDual."""
+    scheme = _SCHEMES.get(name.lower())
+    if scheme is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if scheme.name not in _CLASSES:
 
-__all__ = ["Stack", *_NAMES]
+        def __init__(self, blocks: Sequence[nn.Module], width: int, **options: Any):
+            Stack.__init__(self, scheme.name, blocks, width, **options)
+
+        doc = f"{scheme.paper}.\n\n    " + "\n    ".join(scheme.equations)
+        _CLASSES[scheme.name] = type(
+            name, (Stack,), {"__init__": __init__, "__doc__": doc, "__module__": __name__}
+        )
+    return _CLASSES[scheme.name]

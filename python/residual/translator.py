@@ -75,12 +75,25 @@ class Translator:
         return self._bound.directions
 
     @overload
-    def translate(self, lines: str, *, prefix: str | None = ..., phrases: Sequence[str] | None = ...,
-                  terms: Terms | None = ..., **settings: Unpack[CallSettings]) -> Translation: ...
+    def translate(
+        self,
+        lines: str,
+        *,
+        prefix: str | None = ...,
+        phrases: Sequence[str] | None = ...,
+        terms: Terms | None = ...,
+        **settings: Unpack[CallSettings],
+    ) -> Translation: ...
     @overload
-    def translate(self, lines: Iterable[str], *, prefix: Sequence[str] | None = ...,
-                  phrases: Sequence[Sequence[str]] | None = ..., terms: Terms | None = ...,
-                  **settings: Unpack[CallSettings]) -> list[Translation]: ...
+    def translate(
+        self,
+        lines: Iterable[str],
+        *,
+        prefix: Sequence[str] | None = ...,
+        phrases: Sequence[Sequence[str]] | None = ...,
+        terms: Terms | None = ...,
+        **settings: Unpack[CallSettings],
+    ) -> list[Translation]: ...
 
     def translate(self, lines, *, prefix=None, phrases=None, terms=None, **settings):
         """Translates lines, without the GIL. A single string gives a single Translation.
@@ -105,8 +118,12 @@ class Translator:
                 raise Error(f"lines[{i}] contains a line break; pass each line separately")
         own = self._terms if terms is None else terms
         found = self._bound.translate(
-            lines, list(prefix or []), [list(each) for each in phrases or []],
-            None if own is None else list(own.items()), as_json(settings))
+            lines,
+            list(prefix or []),
+            [list(each) for each in phrases or []],
+            None if own is None else list(own.items()),
+            as_json(settings),
+        )
         return found[0] if is_one else found
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[ScoredLine]:

@@ -38,7 +38,9 @@ def test_parts_in_order_are_what_the_command_writes(reverse_model, source, tmp_p
     assert sum(job.run(part) for part in parts) == 0
 
 
-def test_goes_on_with_what_is_missing_and_refuses_another_job(reverse_model, source, tmp_path, wanted):
+def test_goes_on_with_what_is_missing_and_refuses_another_job(
+    reverse_model, source, tmp_path, wanted
+):
     arguments = [os.fspath(reverse_model), os.fspath(source), os.fspath(tmp_path / "out")]
     job = Job(*arguments, lines=40)
     for part in job.parts():
@@ -52,10 +54,14 @@ def test_goes_on_with_what_is_missing_and_refuses_another_job(reverse_model, sou
 
 
 def test_processes_may_write_the_same_part(reverse_model, source, tmp_path, wanted):
-    program = ("import sys; from residual.bulk import Job\njob = Job(*sys.argv[1:], lines=40)\n"
-               "for part in job.parts(): job.run(part)")
-    many = [subprocess.Popen([sys.executable, "-c", program, reverse_model, source, tmp_path / "out"])
-            for _ in range(3)]
+    program = (
+        "import sys; from residual.bulk import Job\njob = Job(*sys.argv[1:], lines=40)\n"
+        "for part in job.parts(): job.run(part)"
+    )
+    many = [
+        subprocess.Popen([sys.executable, "-c", program, reverse_model, source, tmp_path / "out"])
+        for _ in range(3)
+    ]
     assert [each.wait() for each in many] == [0, 0, 0]
     assert joined(tmp_path / "out") == wanted
     assert not list((tmp_path / "out").glob(".*"))
@@ -72,15 +78,26 @@ def test_text_that_is_no_utf8_names_its_place(reverse_model, tmp_path):
 @pytest.mark.parametrize("engine, package", [("spark", "pyspark"), ("ray", "ray")])
 def test_clusters_write_the_same_bytes(engine, package, reverse_model, source, tmp_path, wanted):
     pytest.importorskip(package)
-    program = [sys.executable, EXAMPLES / engine / "translate.py", reverse_model, source,
-               tmp_path / "out", "lines=40"]
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1",
-                   "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell",
-                   "RAY_USAGE_STATS_ENABLED": "0"}
+    program = [
+        sys.executable,
+        EXAMPLES / engine / "translate.py",
+        reverse_model,
+        source,
+        tmp_path / "out",
+        "lines=40",
+    ]
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_SUBMIT_ARGS": "--master local[2] pyspark-shell",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
 
     def run():
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, cwd=tmp_path,
-                              timeout=300)
+        done = subprocess.run(
+            program, env=environment, capture_output=True, text=True, cwd=tmp_path, timeout=300
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip().splitlines()[-1]
 

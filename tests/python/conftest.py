@@ -33,9 +33,21 @@ def reverse_model(command, tmp_path_factory):
     directory = tmp_path_factory.mktemp("reverse")
     letters = directory / "letters"
     letters.write_text("".join(f"{c} 1\n" for c in string.ascii_lowercase[:20]))
-    command("-q", "import-fairseq", FIXTURES / "fairseq/resi-dual-beam.safetensors",
-            "--source-dictionary", letters, "--source-language", "ab", "--target-language", "ba",
-            "--tokenizer", "none", "--output", directory / "model")
+    command(
+        "-q",
+        "import-fairseq",
+        FIXTURES / "fairseq/resi-dual-beam.safetensors",
+        "--source-dictionary",
+        letters,
+        "--source-language",
+        "ab",
+        "--target-language",
+        "ba",
+        "--tokenizer",
+        "none",
+        "--output",
+        directory / "model",
+    )
     return directory / "model"
 
 
@@ -43,7 +55,9 @@ def reverse_model(command, tmp_path_factory):
 def lines():
     """Enough to fill batches, with empty and repeated lines."""
     letters = string.ascii_lowercase[:20]
-    made = [" ".join(letters[(7 * i + j * (i % 5 + 1)) % 20] for j in range(i % 9)) for i in range(150)]
+    made = [
+        " ".join(letters[(7 * i + j * (i % 5 + 1)) % 20] for j in range(i % 9)) for i in range(150)
+    ]
     return made + ["a b c", "", "a b c"]
 
 

@@ -16,12 +16,14 @@ def test_parameters_are_the_file_s(reverse_model):
     model = residual.Model(reverse_model)
     file = (reverse_model / "model.safetensors").read_bytes()
     size = int.from_bytes(file[:8], "little")
-    header = json.loads(file[8:8 + size])
+    header = json.loads(file[8 : 8 + size])
     header.pop("__metadata__", None)
     assert set(model) == set(header) and len(model) == len(header)
     for name, entry in header.items():
         begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        assert model[name].tobytes() == file[begin:end] and list(model[name].shape) == entry["shape"]
+        assert (
+            model[name].tobytes() == file[begin:end] and list(model[name].shape) == entry["shape"]
+        )
     assert model.config["model"]["residual"]["name"] == "resi-dual"
 
 
@@ -35,7 +37,16 @@ def test_arrays_share_one_mapping_and_the_file_stays(reverse_model):
 
 
 def test_bundles_are_models_too(reverse_model, command, tmp_path):
-    command("-q", "export", "--model", reverse_model, "--to", "bundle", "--output", tmp_path / "m.bundle")
+    command(
+        "-q",
+        "export",
+        "--model",
+        reverse_model,
+        "--to",
+        "bundle",
+        "--output",
+        tmp_path / "m.bundle",
+    )
     bundle, model = residual.Model(tmp_path / "m.bundle"), residual.Model(reverse_model)
     assert set(bundle) == set(model)
     assert all(numpy.array_equal(bundle[name], model[name]) for name in model)
@@ -77,11 +88,19 @@ def test_probe_runs_the_program_and_reads_its_report(tmp_path):
     program = tmp_path / "program"
     program.write_text(PROGRAM.format(python=sys.executable))
     program.chmod(0o755)
-    report = residual.probe(compare=["post-ln", "resi-dual"], layers=2, at_initialisation=True,
-                            set={"model.width": 16}, from_="en", program=program)
+    report = residual.probe(
+        compare=["post-ln", "resi-dual"],
+        layers=2,
+        at_initialisation=True,
+        set={"model.width": 16},
+        from_="en",
+        program=program,
+    )
     words = report.facts["arguments"].split(" --output")[0]
-    assert words == ("-q probe --compare post-ln,resi-dual --layers 2 --at-initialisation "
-                     "--set model.width=16 --from en --format json")
+    assert words == (
+        "-q probe --compare post-ln,resi-dual --layers 2 --at-initialisation "
+        "--set model.width=16 --from en --format json"
+    )
     figure = report.figures["encoder-gradients"]
     assert figure.x.tolist() == [1, 2] and numpy.isnan(figure.series["post-ln"][1])
     with pytest.raises(residual.Error, match="^--wrong: unknown option$"):
@@ -94,10 +113,20 @@ def test_probe_measures_a_model_at_initialisation(tmp_path):
     program = pathlib.Path(os.environ["RESIDUAL_BIN"]) / "residual"
     if not program.with_name("residual-train").exists():
         pytest.skip("residual-train is not built")
-    report = residual.probe(compare=["post-ln", "resi-dual"], layers=2, tokens=64, program=program,
-                            set={"model.width": 16, "model.inner": 32, "model.heads": 2})
+    report = residual.probe(
+        compare=["post-ln", "resi-dual"],
+        layers=2,
+        tokens=64,
+        program=program,
+        set={"model.width": 16, "model.inner": 32, "model.heads": 2},
+    )
     gradients = report.figures["encoder-gradients"]
-    assert set(gradients.series) >= {"post-ln", "resi-dual"} and gradients.x.tolist() == [1, 2, 3, 4]
+    assert set(gradients.series) >= {"post-ln", "resi-dual"} and gradients.x.tolist() == [
+        1,
+        2,
+        3,
+        4,
+    ]
     assert all((curve > 0).all() for curve in gradients.series.values())
     with pytest.raises(residual.Error, match="layers"):
         residual.probe(layers=-1, program=program)

@@ -18,11 +18,14 @@ def test_moses(fixtures, language):
     lines = lines_of(moses / f"in.{language}")
     assert residual.tokenize(lines, language) == lines_of(moses / f"tok.{language}")
     assert residual.tokenize(lines, language, aggressive=True) == lines_of(
-        moses / f"tok-aggressive.{language}")
+        moses / f"tok-aggressive.{language}"
+    )
     assert residual.tokenize(lines, language, escape=False) == lines_of(
-        moses / f"tok-no-escape.{language}")
+        moses / f"tok-no-escape.{language}"
+    )
     assert residual.detokenize(lines_of(moses / f"tok.{language}"), language) == lines_of(
-        moses / f"detok.{language}")
+        moses / f"detok.{language}"
+    )
 
 
 def test_a_string_gives_a_string():
@@ -61,11 +64,14 @@ def random_lines(seed, count, words):
 
 
 METRICS = [
-    ("bleu", "BLEU", {}), ("bleu", "BLEU", {"tokenize": "intl", "lowercase": True}),
+    ("bleu", "BLEU", {}),
+    ("bleu", "BLEU", {"tokenize": "intl", "lowercase": True}),
     ("bleu", "BLEU", {"smooth_method": "floor", "smooth_value": 0.01}),
-    ("bleu", "BLEU", {"smooth_method": "none", "max_ngram_order": 2}), ("chrf", "CHRF", {}),
+    ("bleu", "BLEU", {"smooth_method": "none", "max_ngram_order": 2}),
+    ("chrf", "CHRF", {}),
     ("chrf", "CHRF", {"char_order": 4, "beta": 3, "whitespace": True}),
-    ("chrf++", "CHRF", {"word_order": 2}), ("ter", "TER", {}),
+    ("chrf++", "CHRF", {"word_order": 2}),
+    ("ter", "TER", {}),
     ("ter", "TER", {"normalized": True, "case_sensitive": True}),
 ]
 
@@ -85,7 +91,9 @@ def test_scores_are_sacrebleus(metric, theirs, options):
     drop = lambda text: text.split("|version")[0]
     assert drop(found.signature) == drop(str(judge.get_signature()))
     one = residual.score(hypotheses, references[0], metric, **ours)
-    assert one.score == pytest.approx(judge.corpus_score(hypotheses, references[:1]).score, abs=1e-9)
+    assert one.score == pytest.approx(
+        judge.corpus_score(hypotheses, references[:1]).score, abs=1e-9
+    )
 
 
 def test_sentence_scores_and_confidence_are_sacrebleus():
@@ -94,7 +102,8 @@ def test_sentence_scores_and_confidence_are_sacrebleus():
     judge = sacrebleu.metrics.BLEU(effective_order=True)
     found = residual.score(hypotheses, reference, sentence_level=True)
     assert [each.score for each in found] == pytest.approx(
-        [judge.sentence_score(h, [r]).score for h, r in zip(hypotheses, reference)], abs=1e-9)
+        [judge.sentence_score(h, [r]).score for h, r in zip(hypotheses, reference)], abs=1e-9
+    )
     numpy.random.seed(12345)
     judge = sacrebleu.metrics.BLEU()
     wanted = judge.corpus_score(hypotheses, [reference], n_bootstrap=300)

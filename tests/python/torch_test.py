@@ -16,8 +16,9 @@ import residual.torch
 from residual.torch import Stack
 
 WIDTH, ROWS, STRENGTH = 6, 3, 0.7
-VALUES = json.loads(subprocess.run([os.environ["RESIDUAL_SCHEME_VALUES"]], check=True,
-                                   capture_output=True).stdout)
+VALUES = json.loads(
+    subprocess.run([os.environ["RESIDUAL_SCHEME_VALUES"]], check=True, capture_output=True).stdout
+)
 
 
 def numbers(first, *shape):
@@ -37,9 +38,15 @@ class Tanh(torch.nn.Module):
 def stack_of(case):
     count = case["layers"] * case["per_layer"]
     options = {key: value for key, value in case["options"].items() if key != "name"}
-    stack = Stack(case["scheme"], [Tanh(k) for k in range(count)], WIDTH, side=case["side"],
-                  other_layers=case["other_layers"], blocks_per_layer=case["per_layer"],
-                  **options).double()
+    stack = Stack(
+        case["scheme"],
+        [Tanh(k) for k in range(count)],
+        WIDTH,
+        side=case["side"],
+        other_layers=case["other_layers"],
+        blocks_per_layer=case["per_layer"],
+        **options,
+    ).double()
     own = {name: p for name, p in stack.named_parameters() if not name.startswith("blocks.")}
     assert set(own) == set(case["parameters"])
     with torch.no_grad():
@@ -57,8 +64,12 @@ def test_values_cover_the_registry():
 
 
 def test_every_scheme_has_a_class():
-    assert [name.lower() for name in residual.torch._NAMES] == [
-        each.name.replace("-", "") for each in residual.schemes()]
+    for each in residual.schemes():
+        one = getattr(residual.torch, each.name.replace("-", ""))
+        assert issubclass(one, Stack) and each.paper in one.__doc__
+    assert residual.torch.ResiDual is residual.torch.ResiDual
+    with pytest.raises(AttributeError):
+        residual.torch.ResiDuel
 
 
 @pytest.mark.parametrize("case", VALUES, ids=name_of)
@@ -109,7 +120,7 @@ def test_blocks_get_further_arguments():
 
     stack = residual.torch.TauResNet([Masked(), Masked()], WIDTH).double()
     x, mask = numbers(0, ROWS, WIDTH), torch.zeros(ROWS, WIDTH, dtype=torch.bool)
-    torch.testing.assert_close(stack(x, mask, scale=2 ** 0.5), 4 * x)
+    torch.testing.assert_close(stack(x, mask, scale=2**0.5), 4 * x)
     torch.testing.assert_close(stack(x, ~mask, scale=1), x)
 
 
@@ -140,8 +151,10 @@ def test_trains_copies_and_comes_back_from_a_file():
     assert torch.equal(fresh(x), stack(x))
 
 
-@pytest.mark.skipif(not hasattr(torch, "compile") or not hasattr(torch, "export"),
-                    reason="this PyTorch has neither torch.compile nor torch.export")
+@pytest.mark.skipif(
+    not hasattr(torch, "compile") or not hasattr(torch, "export"),
+    reason="this PyTorch has neither torch.compile nor torch.export",
+)
 @pytest.mark.parametrize("scheme", ["resi-dual", "mhc", "attention-residuals"])
 def test_compiles_in_one_graph_and_exports(scheme):
     stack = Stack(scheme, [Tanh(k) for k in range(4)], WIDTH).double()
@@ -154,13 +167,15 @@ def test_compiles_in_one_graph_and_exports(scheme):
 def test_parameters_have_the_names_and_shapes_of_model_files(reverse_model):
     model = residual.Model(reverse_model)
     prefix = "encoder.residual."
-    inside = {name.removeprefix(prefix): model.tensor(name) for name in model
-              if name.startswith(prefix)}
+    inside = {
+        name.removeprefix(prefix): model.tensor(name) for name in model if name.startswith(prefix)
+    }
     width = model.config["model"]["width"]
     layers = model.config["model"]["encoder_layers"]
     stack = residual.torch.ResiDual([torch.nn.Identity() for _ in range(2 * layers)], width)
     assert {n: tuple(p.shape) for n, p in stack.state_dict().items()} == {
-        n: tuple(p.shape) for n, p in inside.items()}
+        n: tuple(p.shape) for n, p in inside.items()
+    }
     stack.load_state_dict(inside)
 
 
@@ -194,5 +209,8 @@ def test_errors_name_what_is_wrong():
 def test_initial_values_are_the_scheme_s():
     blocks = [torch.nn.Identity() for _ in range(12)]
     assert residual.torch.DeepNorm(blocks, 8).initial("value") == (
-        "xavier_normal", pytest.approx((8 * 6) ** -0.25), 0)
+        "xavier_normal",
+        pytest.approx((8 * 6) ** -0.25),
+        0,
+    )
     assert residual.torch.PostLn(blocks, 8).initial("inner")[0] == "fan_in_uniform"

@@ -32,8 +32,9 @@ def test_translations_are_those_of_the_command(translator, reverse_model, comman
 
 
 def test_details_are_those_of_the_command(translator, reverse_model, command, lines):
-    wanted = by_command(command, reverse_model, lines[:20], "--beam", "4", "--n-best", "3", "--json",
-                        "--alignments")
+    wanted = by_command(
+        command, reverse_model, lines[:20], "--beam", "4", "--n-best", "3", "--json", "--alignments"
+    )
     found = translator.translate(lines[:20], n_best=3, with_attention=True)
     for number, (ours, theirs) in enumerate(zip(found, wanted, strict=True), 1):
         assert {"line": number, **json.loads(ours.json(with_attention=True))} == json.loads(theirs)
@@ -44,7 +45,8 @@ def test_alignments_are_those_of_the_command(translator, reverse_model, command,
     found = translator.translate(lines, with_attention=True)
     pairs = [" ".join(f"{s}-{t}" for s, t in each.best.alignment) for each in found]
     assert [f"{each.text} ||| {p}".rstrip() for each, p in zip(found, pairs)] == [
-        line.rstrip() for line in wanted]
+        line.rstrip() for line in wanted
+    ]
 
 
 def test_results_have_scores_pieces_attention_and_alignment(translator):
@@ -65,7 +67,9 @@ def test_results_have_scores_pieces_attention_and_alignment(translator):
 
 def test_a_line_does_not_depend_on_its_neighbours(translator, lines):
     together = translator.translate(lines, beam=3)
-    assert [translator.translate(line, beam=3).score for line in lines] == [t.score for t in together]
+    assert [translator.translate(line, beam=3).score for line in lines] == [
+        t.score for t in together
+    ]
 
 
 def test_threads_share_a_translator(translator, lines):
@@ -116,8 +120,10 @@ def test_terms_of_the_translator(reverse_model, tmp_path):
     for terms in ({"b": "s"}, tmp_path / "terms.tsv"):
         translator = residual.Translator(reverse_model, terms=terms)
         assert "s" in translator.translate("a b c").text.split()
-        assert translator.translate("a b c", terms={}).text == \
-            residual.Translator(reverse_model).translate("a b c").text
+        assert (
+            translator.translate("a b c", terms={}).text
+            == residual.Translator(reverse_model).translate("a b c").text
+        )
 
 
 def test_unknown_settings_come_with_a_suggestion(reverse_model, translator):
@@ -157,7 +163,8 @@ def test_scores_pairs_as_the_command_does(translator, reverse_model, command, tm
     printed = command("score-pairs", "--model", reverse_model, tmp_path / "s", tmp_path / "t")
     found = translator.score(sources, targets)
     assert [each.log_probability for each in found] == pytest.approx(
-        [float(line.split("\t")[0]) for line in printed.splitlines()], abs=1e-4)
+        [float(line.split("\t")[0]) for line in printed.splitlines()], abs=1e-4
+    )
     assert all(len(each.log_probabilities) == len(each.pieces) + 1 for each in found)
 
 
@@ -168,8 +175,9 @@ def test_ensembles(reverse_model):
 
 def test_pickles_by_opening_the_model_again(translator, lines):
     copy = pickle.loads(pickle.dumps(translator))
-    assert [t.text for t in copy.translate(lines[:20])] == \
-        [t.text for t in translator.translate(lines[:20])]
+    assert [t.text for t in copy.translate(lines[:20])] == [
+        t.text for t in translator.translate(lines[:20])
+    ]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork() here")
@@ -225,7 +233,8 @@ def test_an_absent_or_damaged_model_is_an_error(tmp_path, reverse_model):
 
 
 def test_hugging_face_s_cache_is_searched_and_converted_once(
-        marian_directory, tmp_path, monkeypatch, command):
+    marian_directory, tmp_path, monkeypatch, command
+):
     cache = tmp_path / "hub"
     snapshot = cache / "models--someone--opus-mt-en-art/snapshots/0123abc"
     (snapshot.parent.parent / "refs").mkdir(parents=True)
@@ -240,8 +249,10 @@ def test_hugging_face_s_cache_is_searched_and_converted_once(
     assert len(list((tmp_path / "cache/models").iterdir())) == 1
     command("-q", "import-marian", marian_directory, "--output", tmp_path / "model")
     target = translator.directions[0][1]
-    assert translator.translate("w3 w4 w5", target=target).text == by_command(
-        command, tmp_path / "model", ["w3 w4 w5"], "--to", target)[0]
+    assert (
+        translator.translate("w3 w4 w5", target=target).text
+        == by_command(command, tmp_path / "model", ["w3 w4 w5"], "--to", target)[0]
+    )
     with pytest.raises(residual.Error, match="not in Hugging Face's cache"):
         residual.Translator("someone/else")
     with pytest.raises(residual.Error, match="no revision"):
@@ -251,9 +262,15 @@ def test_hugging_face_s_cache_is_searched_and_converted_once(
 def test_the_example_translates(reverse_model, command, lines):
     example = pathlib.Path(__file__).parents[2] / "examples/python/translate.py"
     text = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run([sys.executable, example, reverse_model, "beam=4", "precision=int8"],
-                          input=text, capture_output=True, text=True, check=True)
-    assert done.stdout == command("translate", "--model", reverse_model, "--beam", "4",
-                                  "--precision", "int8", input=text)
+    done = subprocess.run(
+        [sys.executable, example, reverse_model, "beam=4", "precision=int8"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == command(
+        "translate", "--model", reverse_model, "--beam", "4", "--precision", "int8", input=text
+    )
     done = subprocess.run([sys.executable, example, "absent"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.startswith("translate.py: absent")
