@@ -43,6 +43,13 @@ const coloursOf = (page, selector) => page.evaluate((where) => {
   return seen.size;
 }, selector);
 
+// No finding of axe's rules, whatever their weight.
+async function checkAccessible(page) {
+  await page.addScriptTag({ path: require.resolve("axe-core") });
+  const { violations } = await page.evaluate(() => axe.run());
+  assert.deepStrictEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join("; ")}`), []);
+}
+
 async function checkPage(page, report) {
   assert.strictEqual(await page.title(), report.title);
   assert.strictEqual(await page.locator("figure").count(), report.figures.length + report.tables.length);
@@ -70,7 +77,7 @@ async function inBothColours(place, check) {
   try {
     for (const scheme of ["light", "dark"]) {
       const { page, problems } = await open(browser, scheme, url);
-      await check(page);
+      await check(page, scheme);
       await checkPhone(page);
       assert.deepStrictEqual(problems, []);
     }
@@ -79,4 +86,9 @@ async function inBothColours(place, check) {
   }
 }
 
-module.exports = { checkPage, coloursOf, contrast, inBothColours };
+// Keeps an image of the page where $SCREENSHOTS says, to be looked at.
+async function keepImage(page, name) {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
+}
+
+module.exports = { checkAccessible, checkPage, keepImage, coloursOf, contrast, inBothColours };
