@@ -65,7 +65,7 @@ void add_report(CLI::App& root) {
   CLI::App* command =
       add_command(root, "report", "Draw the curves of a training run, or compare several runs",
                   {"residual report runs/iwslt14", "# several runs in the same charts",
-                   "residual report runs/post-ln runs/pre-ln runs/resi-dual -o comparison.html"});
+                   "residual report runs/a runs/b runs/c -o comparison.html"});
   auto options = std::make_shared<Options>();
   command->add_option("run", options->runs, "directory of a training run; repeatable")
       ->required()

@@ -16,7 +16,7 @@
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"
-#include "serve/runs.h"
+#include "serve/training/runs.h"
 #include "serve/translations.h"
 
 namespace residual::serve {

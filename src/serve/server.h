@@ -12,7 +12,7 @@ namespace residual::serve {
 //
 //   POST /translate     {"text": "..."} -> {"text": "..."}, or plain text for plain text, or events
 //   GET  /              a page for trying out the model
-//   GET  /runs          a page that follows training runs, see runs.h
+//   GET  /runs          a page that follows training runs, see training/runs.h
 //   GET  /model         the model and the default search options
 //   GET  /health        200 while it runs
 //   GET  /metrics       for Prometheus

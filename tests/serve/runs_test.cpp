@@ -1,4 +1,4 @@
-#include "serve/runs.h"
+#include "serve/training/runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

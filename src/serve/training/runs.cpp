@@ -1,4 +1,4 @@
-#include "serve/runs.h"
+#include "serve/training/runs.h"
 
 #include <fmt/format.h>
 
