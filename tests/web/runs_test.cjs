@@ -6,7 +6,7 @@ const { execFileSync, spawn } = require("node:child_process");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { checkAccessible, coloursOf, contrast, inBothColours, keepImage } = require("./page.cjs");
+const { checkAccess, coloursOf, contrast, inBothColours, keepImage } = require("./page.cjs");
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "residual-runs-"));
 const runs = path.join(directory, "runs");
@@ -72,7 +72,7 @@ async function checkReports() {
     assert.match(await page.locator("#samples").textContent(), /<b>das Haus & der Baum<\/b>/);
     assert.ok(await page.locator("#scheme img").evaluate((image) => image.naturalWidth > 100), "the scheme is not drawn");
     await checkReadable(page, ["#messages .problem strong", "#messages .problem span", "#samples td", "dd", ".note"]);
-    await checkAccessible(page);
+    await checkAccess(page);
     await keepImage(page, `report-${scheme}`);
   });
   const both = path.join(directory, "both");
@@ -81,7 +81,7 @@ async function checkReports() {
   await inBothColours(both, async (page, scheme) => {
     assert.strictEqual(await page.locator("#runs tbody tr").count(), 2);
     assert.deepStrictEqual(await page.locator("#loss-t .u-legend .u-series th").allTextContents(), ["update", "resi-dual", "post-ln"]);
-    await checkAccessible(page);
+    await checkAccess(page);
     await keepImage(page, `comparison-${scheme}`);
   });
 }
@@ -114,12 +114,12 @@ async function checkFollowing(page, scheme) {
   const last = page.locator("#loss table.values tbody tr").last().locator("th");
   assert.strictEqual(await last.textContent(), String(before + 10));
   await checkReadable(page, ["#list th a", "#list td", "#list small", "#status", ".problems"]);
-  await checkAccessible(page);
+  await checkAccess(page);
   await page.locator("#list input").nth(1).check();
   await page.locator("#runs").waitFor();
   assert.strictEqual(await page.locator("#messages li.problem").count() > 0, true);
   await drawn(page, "loss-t");
-  await checkAccessible(page);
+  await checkAccess(page);
   await keepImage(page, `live-${scheme}`);
   await page.reload(); // the address keeps the choice
   await page.locator("#loss-t canvas").waitFor();
