@@ -60,7 +60,8 @@ void run_serve(const ServeCommand& command) {
   const sigset_t signals = block_signals();
   static serve::Server server(command.server);  // static, because the signal thread is never joined
   obey(signals, server);
-  const std::shared_ptr<decode::Translator> translator = load_translator(command.model);
+  std::shared_ptr<decode::Translator> translator;
+  if (!command.model.models.empty()) translator = load_translator(command.model);
   fmt::print("{}\n", server.address());
   std::fflush(stdout);
   server.run(translator);

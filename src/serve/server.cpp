@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"
+#include "serve/training/runs.h"
 #include "serve/translations.h"
 
 namespace residual::serve {
@@ -55,6 +57,7 @@ class Server::Http {
         listener_(io_, options.host, options.port),
         trim_(io_),
         translations_(options, metrics_, keys_) {
+    if (!options.runs.empty()) runs_.emplace(options.runs);
     add_routes();
     listener_.reserve(options.connections);  // before any thread waits for sockets
   }
@@ -66,7 +69,14 @@ class Server::Http {
   }
 
   void run(std::shared_ptr<decode::Translator> translator) {
-    translations_.set_translator(std::move(translator));
+    if (translator) {
+      translations_.set_translator(std::move(translator));
+      add_translation_routes();
+    } else {
+      router_.add_page("/", [] {
+        return Answer{.status = 302, .headers = {{"Location", "/runs"}}};
+      });
+    }
     asio::post(io_, [this] { start(); });
     std::vector<std::thread> threads;
     for (int i = 1; i < kIoThreads; ++i) threads.emplace_back([this] { run_io(); });
@@ -103,14 +113,23 @@ class Server::Http {
   }
 
   void add_routes() {
-    router_.add_page("/", page);
     router_.add_page("/openapi.json", [document = openapi()] { return Answer{.body = document}; });
-    router_.add_page(
-        "/model", [this] { return Answer{.body = describe(translations_.translator()) + '\n'}; });
     router_.add_page("/health", [] { return Answer{.body = "{\"status\":\"ok\"}\n"}; });
     router_.add_page("/metrics", [this] {
       return Answer{.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
     });
+    if (!runs_) return;
+    router_.add_page("/runs", Runs::page);
+    router_.add("/runs/list",
+                {.method = "GET", .serve = [this](auto e) { runs_->list(std::move(e)); }});
+    router_.add("/runs/report",
+                {.method = "GET", .serve = [this](auto e) { runs_->report(std::move(e)); }});
+  }
+
+  void add_translation_routes() {
+    router_.add_page("/", page);
+    router_.add_page(
+        "/model", [this] { return Answer{.body = describe(translations_.translator()) + '\n'}; });
     router_.add_page("/languages", [this] { return libre_languages(translations_.directions()); });
     router_.add_page("/frontend/settings", [this] {
       return libre_settings(translations_.directions(), keys_.needs_key());
@@ -170,6 +189,7 @@ class Server::Http {
   Listener listener_;
   asio::steady_timer trim_;
   Translations translations_;
+  std::optional<Runs> runs_;
 };
 
 Server::Server(const ServerOptions& options) : http_(std::make_unique<Http>(options)) {}

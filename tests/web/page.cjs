@@ -77,7 +77,7 @@ async function inBothColours(place, check) {
   try {
     for (const scheme of ["light", "dark"]) {
       const { page, problems } = await open(browser, scheme, url);
-      await check(page);
+      await check(page, scheme);
       await checkPhone(page);
       assert.deepStrictEqual(problems, []);
     }
@@ -86,4 +86,9 @@ async function inBothColours(place, check) {
   }
 }
 
-module.exports = { checkAccess, checkPage, coloursOf, contrast, inBothColours };
+// Keeps an image of the page where $SCREENSHOTS says, to be looked at.
+async function keepImage(page, name) {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
+}
+
+module.exports = { checkAccess, checkPage, keepImage, coloursOf, contrast, inBothColours };
