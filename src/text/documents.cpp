@@ -14,8 +14,8 @@ std::string_view trimmed(std::string_view line) {
 
 }  // namespace
 
-std::optional<Document> DocumentCursor::next() {
-  Document document;
+std::optional<DocumentText> DocumentCursor::next() {
+  DocumentText document;
   while (const auto line = lines_.next()) {
     ++line_;
     const std::string_view text = trimmed(*line);
@@ -27,6 +27,7 @@ std::optional<Document> DocumentCursor::next() {
       document.text += ' ';
     }
     document.text += text;
+    if (documents_ == Documents::lines) return document;
   }
   if (document.text.empty()) return std::nullopt;
   return document;
