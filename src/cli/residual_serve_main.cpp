@@ -60,10 +60,16 @@ void run_serve(const ServeCommand& command) {
   const sigset_t signals = block_signals();
   static serve::Server server(command.server);  // static, because the signal thread is never joined
   obey(signals, server);
-  const std::shared_ptr<decode::Translator> translator = load_translator(command.model);
-  fmt::print("{}\n", server.address());
-  std::fflush(stdout);
-  server.run(translator);
+  const auto serve = [&](auto model) {
+    fmt::print("{}\n", server.address());
+    std::fflush(stdout);
+    server.run(std::move(model));
+  };
+  if (kind_of(command.model) == model::Kind::language) {
+    serve(std::shared_ptr<decode::Generator>(load_generator(command.model)));
+  } else {
+    serve(std::shared_ptr<decode::Translator>(load_translator(command.model)));
+  }
 }
 
 }  // namespace
