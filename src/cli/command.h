@@ -98,6 +98,7 @@ void add_score_text(CLI::App& root);
 void add_sentencepiece(CLI::App& root);
 void add_sentences(CLI::App& root);
 void add_shortlist(CLI::App& root);
+void add_report(CLI::App& root);
 void add_study(CLI::App& root);
 void add_tokenize(CLI::App& root);
 void add_translate(CLI::App& root);

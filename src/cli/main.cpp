@@ -53,6 +53,7 @@ void add_commands(CLI::App& root, int argc, char** argv) {
                            {"verify", add_verify},
                            {"train", [&](CLI::App& to) { add_train(to, run_train); }},
                            {"probe", [&](CLI::App& to) { add_probe(to, run_train); }},
+                           {"report", add_report},
                            {"study", add_study},
                            {"translate", add_translate},
                            {"evaluate", add_evaluate},

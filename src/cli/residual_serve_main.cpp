@@ -65,11 +65,13 @@ void run_serve(const ServeCommand& command) {
     std::fflush(stdout);
     server.run(std::move(model));
   };
-  if (kind_of(command.model) == model::Kind::language) {
-    serve(std::shared_ptr<decode::Generator>(load_generator(command.model)));
-  } else {
-    serve(std::shared_ptr<decode::Translator>(load_translator(command.model)));
+  const bool has_model = !command.model.models.empty();
+  if (has_model && kind_of(command.model) == model::Kind::language) {
+    return serve(std::shared_ptr<decode::Generator>(load_generator(command.model)));
   }
+  std::shared_ptr<decode::Translator> translator;
+  if (has_model) translator = load_translator(command.model);
+  serve(std::move(translator));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"
+#include "serve/training/runs.h"
 #include "serve/translations.h"
 
 namespace residual::serve {
@@ -56,6 +58,7 @@ class Server::Http {
         listener_(io_, options.host, options.port),
         trim_(io_),
         translations_(options, metrics_, keys_) {
+    if (!options.runs.empty()) runs_.emplace(options.runs);
     add_common_routes();
     listener_.reserve(options.connections);  // before any thread waits for sockets
   }
@@ -67,8 +70,14 @@ class Server::Http {
   }
 
   void run(std::shared_ptr<decode::Translator> translator) {
-    translations_.set_translator(std::move(translator));
-    add_translation_routes();
+    if (translator) {
+      translations_.set_translator(std::move(translator));
+      add_translation_routes();
+    } else {
+      router_.add_page("/", [] {
+        return Answer{.status = 302, .headers = {{"Location", "/runs"}}};
+      });
+    }
     serve();
   }
 
@@ -120,6 +129,12 @@ class Server::Http {
     router_.add_page("/metrics", [this] {
       return Answer{.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
     });
+    if (!runs_) return;
+    router_.add_page("/runs", Runs::page);
+    router_.add("/runs/list",
+                {.method = "GET", .serve = [this](auto e) { runs_->list(std::move(e)); }});
+    router_.add("/runs/report",
+                {.method = "GET", .serve = [this](auto e) { runs_->report(std::move(e)); }});
   }
 
   void add_translation_routes() {
@@ -200,6 +215,7 @@ class Server::Http {
   asio::steady_timer trim_;
   Translations translations_;
   std::unique_ptr<Completions> completions_;  // of a language model
+  std::optional<Runs> runs_;
 };
 
 Server::Server(const ServerOptions& options) : http_(std::make_unique<Http>(options)) {}

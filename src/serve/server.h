@@ -13,6 +13,7 @@ namespace residual::serve {
 //
 //   POST /translate     {"text": "..."} -> {"text": "..."}, or plain text for plain text, or events
 //   GET  /              a page for trying out the model
+//   GET  /runs          a page that follows training runs, see training/runs.h
 //   GET  /model         the model and the default search options
 //   GET  /health        200 while it runs
 //   GET  /metrics       for Prometheus
@@ -32,7 +33,8 @@ class Server {
   ~Server();
 
   std::string address() const;  // "http://127.0.0.1:8080"
-  // Serves until stop(), then finishes the accepted requests.
+  // Serves until stop(), then finishes the accepted requests. Without a translator it only shows
+  // runs.
   void run(std::shared_ptr<decode::Translator> translator);
   // The same for a language model: POST /v1/completions and GET /v1/models instead of translations.
   void run(std::shared_ptr<decode::Generator> generator);

@@ -83,6 +83,8 @@ class Trainer {
   bool checkpoint_due(const Step& step) const;
   void note_epoch_end();  // called before its checkpoint is saved
   run::Rank validate();
+  double dev_bleu();
+  void write_report();
   void save(bool best);
   void write_model(const fs::path& path, const run::Checkpoint& checkpoint) const;
 
