@@ -11,6 +11,9 @@
 
 namespace residual::cli {
 
+// Exit code of a process that lost another one: EX_TEMPFAIL of sysexits.h. Starting again may help.
+inline constexpr int kLostPeer = 75;
+
 struct TrainCommand {
   fs::path recipe, output, replay;
   std::string data;
