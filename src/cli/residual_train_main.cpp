@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "run/place.h"
 #include "run/start.h"
 #include "text/sentence_piece.h"
+#include "train/device_check.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
 #include "train/peers.h"
@@ -142,6 +144,18 @@ void run_train(const TrainCommand& command) {
   if (code != 0) throw CLI::RuntimeError(code);
 }
 
+// Adds `residual-train check-device DEVICE`, which `residual doctor --device` runs and reads.
+void add_check_device(CLI::App& root) {
+  CLI::App* command = root.add_subcommand("check-device", "")->group("");
+  auto device = std::make_shared<std::string>();
+  command->add_option("device", *device)->required();
+  command->callback([device] {
+    for (const auto& check : train::check_device(*device)) {
+      fmt::print("{}\t{}\t{}\n", check.passed ? "ok" : "problem", check.name, check.found);
+    }
+  });
+}
+
 // Finds `residual` beside this program, or in PATH.
 fs::path residual_program() {
   std::error_code ignored;
@@ -160,5 +174,6 @@ int main(int argc, char** argv) {
                                [] { return "LibTorch: " + residual::train::torch_version(); });
     residual::cli::add_train(root, residual::cli::run_train);
     residual::cli::add_probe(root, residual::cli::run_probe);
+    residual::cli::add_check_device(root);
   });
 }

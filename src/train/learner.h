@@ -75,7 +75,7 @@ class Learner {
   // the others get an empty one. Collective, and so are the next three.
   run::Checkpoint checkpoint() const;
   std::vector<float> model_values() const;  // the same as checkpoint().model_values()
-  // Takes process 0's checkpoint. Moments that are missing are zero.
+  // Takes process 0's checkpoint. Moments that it lacks stay as they are.
   void restore(run::Checkpoint checkpoint);
   // Completes the gradient of the last update in process 0, for observers.
   void collect_gradient();

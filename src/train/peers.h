@@ -24,7 +24,7 @@ class Peers {
   // that compute differently cannot train together. A process that gives no sign of life for
   // `silence` counts as lost.
   Peers(const Courier::Open& open, const std::string& kind,
-        Courier::Duration silence = std::chrono::seconds(15));
+        Courier::Duration silence = std::chrono::seconds(10));
   // Waits for the others, unless an exception is on its way: then they learn that this one failed.
   ~Peers();
   Peers(const Peers&) = delete;

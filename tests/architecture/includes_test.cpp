@@ -38,6 +38,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"train",
      {"run", "nn", "ops", "decode", "metrics", "data", "schemes", "model", "kernels", "text",
       "base"}},
+    {"mpi", {"train", "base"}},
     {"probe", {"report", "train", "run", "nn", "ops", "data", "schemes", "model", "text", "base"}},
     {"study", {"report", "run", "decode", "metrics", "data", "schemes", "model", "text", "base"}},
     {"serve", {"decode", "model", "text", "base"}},
