@@ -266,6 +266,7 @@ class WaitForRefusal : public Observer {
   explicit WaitForRefusal(const FullDisk& disk) : disk_(disk) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     while (update > 20 && !disk_.has_refused()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -321,6 +322,7 @@ class ReplacedText : public Observer {
   explicit ReplacedText(fs::path prepared) : prepared_(std::move(prepared)) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     if (update > 1) return;
     replace_file(prepared_ / "vocabulary.txt", "z 1\n");
