@@ -1,8 +1,10 @@
 #include "ops/loss.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/function.h"
+#include "ops/linear_bf16.h"
 #include "ops/mode.h"
 #include "training_kernels/cross_entropy.h"
 #include "training_kernels/epilogue.h"
@@ -35,11 +37,46 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
 namespace {
 
 using kernels::matrix;
+using Rows = kernels::Matrix<const float>;
 
 // Rows whose logits exist at once: enough for efficient products, in at most 16 MB.
 int64_t chunk_rows(int64_t symbols) {
   return std::clamp<int64_t>((int64_t{4} << 20) / std::max<int64_t>(symbols, 1), 16, 256);
 }
+
+// The products of the output layer for a chunk of rows.
+class OutputProducts {
+ public:
+  OutputProducts(const Tensor& embedding, bool bf16)
+      : e_(matrix(values(embedding), embedding.size(0), embedding.size(1))) {
+    if (!bf16) return;
+    transposed_.emplace(kernels::PackedFactor::of_transposed(operand(embedding)));
+    packed_.emplace(kernels::PackedFactor::of(operand(embedding)));
+  }
+
+  void logits(const Rows& y, const kernels::Matrix<float>& to) const {
+    if (!transposed_) return kernels::product(y, e_, to);
+    kernels::multiply(factor(y), *transposed_, nullptr, to);
+  }
+
+  void gradients(const Rows& dlogits, const Rows& y, const kernels::Matrix<float>& dy,
+                 const kernels::Matrix<float>& dembedding, bool add) const {
+    if (!packed_) {
+      kernels::input_gradient(dlogits, e_, dy);
+      return kernels::weight_gradient(dlogits, y, dembedding, add);
+    }
+    kernels::multiply(factor(dlogits), *packed_, nullptr, dy);
+    kernels::weight_gradient(factor(dlogits), factor(y), dembedding, add);
+  }
+
+ private:
+  static kernels::Operand factor(const Rows& m) {
+    return kernels::operand(m.data, m.rows, m.columns);
+  }
+
+  Rows e_;
+  std::optional<kernels::PackedFactor> transposed_, packed_;
+};
 
 class OutputLoss : public torch::autograd::Function<OutputLoss> {
  public:
@@ -47,7 +84,7 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
   // 1, because the logits are not kept for a backward pass.
   static variable_list forward(AutogradContext* ctx, const Tensor& y, const Tensor& embedding,
                                const Tensor& targets, const SmoothedTargets& weights,
-                               bool needs_gradient) {
+                               bool needs_gradient, bool bf16) {
     const int64_t rows = y.size(0), width = y.size(1), symbols = embedding.size(0);
     const int64_t chunk = chunk_rows(symbols);
     Tensor logits = at::empty({std::min(chunk, rows), symbols}, y.options());
@@ -56,13 +93,13 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
       dy = at::empty(y.sizes(), y.options());
       dembedding = at::empty(embedding.sizes(), y.options());
     }
-    const auto e = matrix<const float>(embedding.data_ptr<float>(), symbols, width);
+    const OutputProducts products(embedding, bf16);
     kernels::CrossEntropySums sums;
     for (int64_t begin = 0; begin < rows; begin += chunk) {
       const int64_t count = std::min(chunk, rows - begin);
       const auto part = matrix<const float>(y.data_ptr<float>() + begin * width, count, width);
       const auto scores = matrix(logits.data_ptr<float>(), count, symbols);
-      kernels::product(part, e, scores);
+      products.logits(part, scores);
       const auto added = kernels::cross_entropy({.rows = count,
                                                  .symbols = symbols,
                                                  .gold = static_cast<float>(weights.gold),
@@ -72,11 +109,10 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
       sums.loss += added.loss;
       sums.nll += added.nll;
       if (!needs_gradient) continue;
-      const auto dscores = matrix<const float>(scores.data, count, symbols);
-      kernels::input_gradient(dscores, e,
-                              matrix(dy.data_ptr<float>() + begin * width, count, width));
-      kernels::weight_gradient(dscores, part, matrix(dembedding.data_ptr<float>(), symbols, width),
-                               /*add=*/begin > 0);
+      products.gradients(matrix<const float>(scores.data, count, symbols), part,
+                         matrix(dy.data_ptr<float>() + begin * width, count, width),
+                         matrix(dembedding.data_ptr<float>(), symbols, width),
+                         /*add=*/begin > 0);
     }
     if (needs_gradient && rows == 0) dembedding.zero_();
     ctx->save_for_backward({embedding, dy, dembedding});
@@ -92,7 +128,7 @@ class OutputLoss : public torch::autograd::Function<OutputLoss> {
     ParameterGradient gradient(saved[0]);
     kernels::accumulate(static_cast<float>(upstream), saved[2].data_ptr<float>(), saved[2].numel(),
                         gradient.data());
-    return {dy, gradient.returned(), Tensor(), Tensor(), Tensor()};
+    return {dy, gradient.returned(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -104,7 +140,8 @@ LossSums output_loss(const Tensor& y, const Tensor& embedding, const Tensor& tar
   const bool needs_gradient =
       at::GradMode::is_enabled() && (y.requires_grad() || embedding.requires_grad());
   const auto sums = OutputLoss::apply(y.contiguous(), embedding.contiguous(), targets.contiguous(),
-                                      smoothed_targets(spec, embedding.size(0)), needs_gradient);
+                                      smoothed_targets(spec, embedding.size(0)), needs_gradient,
+                                      products() == Products::bfloat16);
   return {sums[0], sums[1]};
 }
 
