@@ -127,51 +127,62 @@ double flops(const std::vector<Product>& all) {
   return sum;
 }
 
-// Computes forward, input gradient and weight gradient of one product in float32.
-void run_fp32(std::vector<float>& x, std::vector<float>& w, std::vector<float>& y,
-              const Product& p) {
-  const auto mx = kernels::matrix(x.data(), p.rows, p.in),
-             mw = kernels::matrix(w.data(), p.out, p.in),
-             my = kernels::matrix(y.data(), p.rows, p.out);
-  const kernels::Matrix<const float> cx{x.data(), p.rows, p.in, p.in},
-      cw{w.data(), p.out, p.in, p.in}, cy{y.data(), p.rows, p.out, p.out};
-  kernels::product(cx, cw, my);
-  kernels::input_gradient(cy, cw, mx);
-  kernels::weight_gradient(cy, cx, mw);
-}
+// The operands of products in one thread.
+struct Operands {
+  std::vector<float> x, w, y, result;
 
-// The same in bfloat16: activations are stored so, weights are rounded and packed.
-void run_bf16(std::vector<float>& x, std::vector<float>& w, std::vector<float>& y,
-              const Product& p) {
-  const auto halves = [](const std::vector<float>& v) {
-    return reinterpret_cast<const kernels::Bf16*>(v.data());
-  };
-  const kernels::Operand hx = kernels::operand(halves(x), p.rows, p.in);
-  const kernels::Operand hy = kernels::operand(halves(y), p.rows, p.out);
-  const kernels::Operand fw = kernels::operand(w.data(), p.out, p.in);
-  const auto transposed = kernels::PackedFactor::of_transposed(fw);
-  const auto packed = kernels::PackedFactor::of(fw);
-  static thread_local std::vector<float> result;
-  result.resize(
-      std::max<size_t>(result.size(), std::max({p.rows * p.in, p.rows * p.out, p.out * p.in})));
-  kernels::multiply(hx, transposed, nullptr, kernels::matrix(result.data(), p.rows, p.out));
-  kernels::multiply(hy, packed, nullptr, kernels::matrix(result.data(), p.rows, p.in));
-  kernels::weight_gradient(hy, hx, kernels::matrix(result.data(), p.out, p.in), true);
-}
+  // Computes forward, input gradient and weight gradient for p.rows rows, `rows` at a time.
+  void run_fp32(const Product& p, int64_t rows) {
+    for (int64_t n = 0; n < p.rows; n += rows) {
+      const kernels::Matrix<const float> cx{x.data(), rows, p.in, p.in},
+          cw{w.data(), p.out, p.in, p.in}, cy{y.data(), rows, p.out, p.out};
+      kernels::product(cx, cw, kernels::matrix(result.data(), rows, p.out));
+      kernels::input_gradient(cy, cw, kernels::matrix(result.data(), rows, p.in));
+      kernels::weight_gradient(cy, cx, kernels::matrix(result.data(), p.out, p.in));
+    }
+  }
+
+  // The same in bfloat16: x and y are stored so, w is rounded and packed.
+  void run_bf16(const Product& p, int64_t rows) {
+    const auto halves = [](const std::vector<float>& v) {
+      return reinterpret_cast<const kernels::Bf16*>(v.data());
+    };
+    const kernels::Operand fw = kernels::operand(w.data(), p.out, p.in);
+    const auto transposed = kernels::PackedFactor::of_transposed(fw);
+    const auto packed = kernels::PackedFactor::of(fw);
+    constexpr int64_t kChunk = 48;  // as in ops/linear_bf16.cpp
+    for (int64_t n = 0; n < p.rows; n += rows) {
+      const kernels::Operand hx = kernels::operand(halves(x), rows, p.in);
+      const kernels::Operand hy = kernels::operand(halves(y), rows, p.out);
+      for (int64_t i = 0; i < rows; i += kChunk) {
+        const int64_t few = std::min(kChunk, rows - i);
+        kernels::multiply(hx.part(i, few), transposed, nullptr,
+                          kernels::matrix(result.data(), few, p.out));
+        kernels::multiply(hy.part(i, few), packed, nullptr,
+                          kernels::matrix(result.data(), few, p.in));
+      }
+      kernels::weight_gradient(hy, hx, kernels::matrix(result.data(), p.out, p.in), true);
+    }
+  }
+
+  void run(const Product& p, bool bf16) {
+    const int64_t rows = p.out > 4096 ? std::min<int64_t>(p.rows, 256) : p.rows;  // as in training
+    const auto grow = [](std::vector<float>& v, int64_t size) {
+      if (v.size() < static_cast<size_t>(size)) v.resize(size);
+    };
+    grow(x, rows * p.in);
+    grow(w, p.out * p.in);
+    grow(y, rows * p.out);
+    grow(result, std::max({rows * p.in, rows * p.out, p.out * p.in}));
+    for (int64_t i = 0; i < p.count; ++i) bf16 ? run_bf16(p, rows) : run_fp32(p, rows);
+  }
+};
 
 // Computes every product in one thread.
 void run_products(const std::vector<Product>& all, bool bf16) {
   kernels::use_one_thread();
-  constexpr int64_t kWide = 256;  // rows of the widest products, as in training
-  static thread_local std::vector<float> x, w, y;
-  for (Product p : all) {
-    const int64_t rows = p.count * p.rows;
-    if (p.out > 4096) p.rows = std::min(p.rows, kWide);
-    x.resize(std::max<size_t>(x.size(), p.rows * p.in));
-    w.resize(std::max<size_t>(w.size(), p.out * p.in));
-    y.resize(std::max<size_t>(y.size(), p.rows * p.out));
-    for (int64_t n = 0; n < rows; n += p.rows) (bf16 ? run_bf16 : run_fp32)(x, w, y, p);
-  }
+  static thread_local Operands operands;
+  for (const Product& p : all) operands.run(p, bf16);
 }
 
 int64_t page_faults() {

@@ -7,14 +7,14 @@
 #include <hwy/highway.h>
 
 #include "kernels/simd.h"
-#include "training_kernels/bf16_simd.h"
+#include "training_kernels/bf16_pairs.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels {
 namespace HWY_NAMESPACE {
 
 void narrow(const float* x, int64_t count, Bf16* y) {
-  over(count, [&](auto t, int64_t j) HWY_ATTR { store_bf16(t, hn::LoadU(t, x + j), y + j); });
+  with_dot([&](auto dot) HWY_ATTR { dot.narrow(x, count, y); });
 }
 
 void widen(const Bf16* x, int64_t count, float* y) {

@@ -8,17 +8,10 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/simd.h"
 #include "training_kernels/bf16_pairs.h"
-
-// Set on instruction sets whose vectors have 512 bits.
-#undef RESIDUAL_NATIVE_BF16
-#define RESIDUAL_NATIVE_BF16 (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
-
-namespace residual::kernels {
-extern const bool cpu_has_bf16;
-}
 
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels {
@@ -27,35 +20,6 @@ namespace {
 
 constexpr int kRows = 6;               // of a tile: 24 vectors of sums, or 12 with 16 registers
 constexpr int64_t kGroup = 8 * kRows;  // columns of dy that are packed at once
-constexpr int64_t kStep = 8;           // words of a packed row of a tile
-
-// Adds the products of pairs to sums: by AVX512-BF16, ...
-#if RESIDUAL_NATIVE_BF16
-struct Native {
-  using Factor = Pairs;
-  static HWY_INLINE Factor load(const uint32_t* p) { return hn::LoadU(kPairs, p); }
-  static HWY_INLINE Factor set(uint32_t pair) { return hn::Set(kPairs, pair); }
-  static HWY_INLINE Floats add(Factor a, Factor b, Floats sum) {
-    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
-    return sum;
-  }
-};
-#endif
-// ... or by float32 operations.
-struct Emulated {
-  struct Factor {
-    Floats first, second;
-  };
-  static HWY_INLINE Factor split(Pairs pairs) {
-    return {hn::BitCast(kFloats, hn::ShiftLeft<16>(pairs)),
-            hn::BitCast(kFloats, hn::And(pairs, hn::Set(kPairs, 0xFFFF0000)))};
-  }
-  static HWY_INLINE Factor load(const uint32_t* p) { return split(hn::LoadU(kPairs, p)); }
-  static HWY_INLINE Factor set(uint32_t pair) { return split(hn::Set(kPairs, pair)); }
-  static HWY_INLINE Floats add(const Factor& a, const Factor& b, Floats sum) {
-    return hn::MulAdd(a.first, b.first, hn::MulAdd(a.second, b.second, sum));
-  }
-};
 
 // Up to kRows rows and kColumns columns of c.
 struct Tile {
@@ -86,7 +50,9 @@ HWY_INLINE void run_tile(const Tile& t) {
     typename Dot::Factor column[V];
     for (int v = 0; v < V; ++v) column[v] = Dot::load(b + v * kLanes);
     for (int r = 0; r < R; ++r) {
-      const auto row = Dot::set(a[r * t.row]);
+      uint32_t pair = 0;  // of halves in place
+      std::memcpy(&pair, a + r * t.row, sizeof(pair));
+      const auto row = Dot::set(pair);
       for (int v = 0; v < V; ++v) sum[r][v] = Dot::add(row, column[v], sum[r][v]);
     }
   }
@@ -115,10 +81,7 @@ HWY_INLINE void dispatch_tile(const Tile& t) {
 }
 
 void run(const Tile& t) {
-#if RESIDUAL_NATIVE_BF16
-  if (cpu_has_bf16) return dispatch_tile<Native>(t);
-#endif
-  dispatch_tile<Emulated>(t);
+  with_dot([&](auto dot) HWY_ATTR { dispatch_tile<decltype(dot)>(t); });
 }
 
 // The part of c from (i, j) on that a tile computes.
@@ -127,28 +90,22 @@ Matrix<float> tile_of(const Matrix<float>& c, int64_t i, int64_t j) {
           std::min(kColumns, c.columns - j), c.stride};
 }
 
-// Packs the pairs [begin, begin + depth) of the columns [o, o + kGroup) of dy, tile by tile, and
-// adds the columns to db.
-void pack_group(const Operand& dy, int64_t o, int64_t begin, int64_t depth, float* db,
-                uint32_t* to) {
+// Packs the pairs [begin, begin + depth) of the columns [o, o + kGroup) of dy and adds the columns
+// to db.
+template <class Dot>
+HWY_INLINE void pack_group(const Operand& dy, int64_t o, int64_t begin, int64_t depth, float* db,
+                           uint32_t* to) {
+  static_assert(kGroup % kLanes == 0);
   const int64_t columns = std::min(kGroup, dy.columns - o);
-  HWY_ALIGN uint32_t line[kGroup + kStep + 16] = {};
-  HWY_ALIGN float sums[kGroup + 16] = {};
+  HWY_ALIGN float sums[kGroup] = {};
   if (db != nullptr) std::copy_n(db + o, columns, sums);
-  const hn::CappedTag<uint32_t, kStep> some;
-  for (int64_t k = 0; k < depth; ++k) {
+  for (int64_t k = 0; k < depth; ++k, to += kGroup) {
     for (int64_t j = 0; j < columns; j += kLanes) {
-      const Pairs pairs = pairs_at(dy, begin + k, o + j);
+      const Pairs pairs = pairs_at<Dot>(dy, begin + k, o + j);
       const Emulated::Factor values = Emulated::split(pairs);
-      hn::Store(pairs, kPairs, line + j);
+      hn::StoreU(pairs, kPairs, to + j);
       const Floats sum = hn::Add(hn::Load(kFloats, sums + j), values.first);
       hn::Store(hn::Add(sum, values.second), kFloats, sums + j);
-    }
-    for (int64_t tile = 0; tile * kRows < columns; ++tile) {
-      uint32_t* const row = to + (tile * depth + k) * kStep;
-      for (int64_t r = 0; r < kStep; r += static_cast<int64_t>(hn::MaxLanes(some))) {
-        hn::StoreU(hn::LoadU(some, line + tile * kRows + r), some, row + r);
-      }
     }
   }
   if (db != nullptr) std::copy_n(sums, columns, db + o);
@@ -160,16 +117,21 @@ bool uses_instruction() { return RESIDUAL_NATIVE_BF16 && cpu_has_bf16; }
 
 int64_t packed_words(int64_t inner, int64_t columns) { return pairs_of(inner) * padded(columns); }
 
-void pack_rows_to(const Operand& w, uint32_t* to) { pack_rows(w, to); }
+void pack_rows_to(const Operand& w, uint32_t* to) {
+  with_dot([&](auto dot) HWY_ATTR { pack_rows<decltype(dot)>(w, to); });
+}
 
 void pack_columns_to(const Operand& w, uint32_t* to) {
-  pack_columns(w, thread_words(kColumns * pairs_of(w.columns)), to);
+  uint32_t* const memory = thread_words(kColumns * pairs_of(w.columns));
+  with_dot([&](auto dot) HWY_ATTR { pack_columns<decltype(dot)>(w, memory, to); });
 }
 
 void multiply_packed(const Operand& a, const PackedFactor& b, const float* bias,
                      const Matrix<float>& c) {
   const int64_t all = pairs_of(b.inner());
-  const PairRows rows = round_rows(a, thread_words(a.rows * all));
+  PairRows rows{};
+  uint32_t* const memory = thread_words(a.rows * all);
+  with_dot([&](auto dot) HWY_ATTR { rows = round_rows<decltype(dot)>(a, memory); });
   for (int64_t begin = 0; begin == 0 || begin < all; begin += kDepth) {
     const int64_t depth = std::min(kDepth, all - begin);
     for (int64_t j = 0; j < c.columns; j += kColumns) {
@@ -190,16 +152,17 @@ void multiply_packed(const Operand& a, const PackedFactor& b, const float* bias,
 void add_weight_gradient(const Operand& dy, const PackedFactor& x, const Matrix<float>& dw,
                          bool add, float* db) {
   const int64_t all = pairs_of(dy.rows);
-  uint32_t* const group = thread_words(kGroup / kRows * kStep * std::min(all, kDepth));
+  uint32_t* const group = thread_words(kGroup * std::min(all, kDepth));
   for (int64_t begin = 0; begin == 0 || begin < all; begin += kDepth) {
     const int64_t depth = std::min(kDepth, all - begin);
     for (int64_t o = 0; o < dw.rows; o += kGroup) {
-      pack_group(dy, o, begin, depth, db, group);
-      for (int64_t i = o; i < std::min(o + kGroup, dw.rows); i += kRows) {
-        for (int64_t j = 0; j < dw.columns; j += kColumns) {
-          run({.a = group + (i - o) / kRows * depth * kStep,
+      with_dot([&](auto dot)
+                   HWY_ATTR { pack_group<decltype(dot)>(dy, o, begin, depth, db, group); });
+      for (int64_t j = 0; j < dw.columns; j += kColumns) {
+        for (int64_t i = o; i < std::min(o + kGroup, dw.rows); i += kRows) {
+          run({.a = group + i - o,
                .row = 1,
-               .step = kStep,
+               .step = kGroup,
                .b = x.pairs() + panel_place(begin, depth, j, dw.columns),
                .depth = depth,
                .c = tile_of(dw, i, j),
