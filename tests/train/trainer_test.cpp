@@ -171,6 +171,18 @@ TEST_F(Runs, DrawSubwordsAnewAndResumeWithTheSameBytes) {
                 .values);
 }
 
+TEST_F(Runs, InBfloat16ResumeWithTheSameBytes) {
+  run::TrainConfig config = task().config();
+  config.train.precision = run::TrainingPrecision::bf16;
+  config.train.max_updates = 60;
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  ASSERT_EQ(shell(start(config, path("parts")) + " --set train.max_updates=30").exit_code, 0);
+  ASSERT_EQ(shell(resume(path("parts")) + " --threads 1 --set train.max_updates=60").exit_code, 0);
+  const model::Config model = run::Corpora(config).with_vocabularies(config).model;
+  EXPECT_EQ(run::read_checkpoint(newest(path("parts")), model).values,
+            run::read_checkpoint(newest(path("whole")), model).values);
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   run::TrainConfig config = task().config();
