@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kOpening = 120s;   // until all ranks have started
 constexpr auto kLastNews = 2s;    // to tell the others about a loss
-constexpr auto kNap = 100us;      // between calls while tasks wait
+constexpr auto kNap = 50us;       // between calls while tasks wait
 constexpr auto kIdle = 20ms;      // and while there are none
 constexpr int kBusyRounds = 50;   // before the first nap
 

@@ -5,7 +5,7 @@
 namespace residual::train {
 namespace {
 
-constexpr size_t kPieces = 16;  // of a bucket, at least: 4 MB keep a network busy
+constexpr size_t kPieces = 4;  // of a bucket, at least: 1 MB
 
 size_t pieces_of(size_t floats) { return (floats + Slices::kPiece - 1) / Slices::kPiece; }
 

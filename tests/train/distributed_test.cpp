@@ -157,7 +157,7 @@ TEST_F(Distributed, RestartsAfterALoss) {
                   "{}kill -KILL $(pgrep -f 'residual-train.*{}' | tail -n 1)\nwait $!",
                   start(one, path("run")), until_it_has_saved("run"), path("run").string()));
   EXPECT_EQ(ended.exit_code, 0) << ended.error;
-  EXPECT_THAT(ended.error, HasSubstr("resuming from the last checkpoint, 0 restarts left"));
+  EXPECT_THAT(ended.error, HasSubstr("resuming from the last checkpoint in 10 seconds, 0 restarts left"));
   expect_same_end(path("one"), path("run"));
 }
 
