@@ -21,8 +21,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The seconds between SIGTERM and SIGKILL that Open MPI's mpirun leaves the other processes when one
-// has died: time to name it, or to write a checkpoint. Waiting processes leave the cores to others.
+// The seconds between SIGTERM and SIGKILL that Open MPI's mpirun leaves the other processes when
+// one has died: time to name it, or to write a checkpoint. Waiting processes leave the cores to
+// others.
 constexpr const char* kSettings[][2] = {{"OMPI_MCA_odls_base_sigkill_timeout", "20"},
                                         {"OMPI_MCA_mpi_yield_when_idle", "1"},
                                         {"OMPI_MCA_hwloc_base_binding_policy", "none"}};

@@ -83,8 +83,8 @@ bool GradientSum::advance_direct(Ranks& ranks, Work& work) {
     work.came.resize(slice.size() * static_cast<size_t>(size_));
     for (int step = 1; step < size_; ++step) {
       const int from = (own_rank + size_ - step) % size_;
-      const auto to = std::span(work.came).subspan(static_cast<size_t>(from) * slice.size(),
-                                                   slice.size());
+      const auto to =
+          std::span(work.came).subspan(static_cast<size_t>(from) * slice.size(), slice.size());
       if (!to.empty()) {
         work.transfers.push_back(ranks.receive(from, channel, std::as_writable_bytes(to)));
       }
