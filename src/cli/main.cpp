@@ -58,10 +58,15 @@ void add_commands(CLI::App& root, int argc, char** argv) {
                            {"verify", add_verify},
                            {"train", [&](CLI::App& to) { add_train(to, train); }},
                            {"probe", [&](CLI::App& to) { add_probe(to, run_train); }},
+                           {"report", add_report},
                            {"study", add_study},
                            {"translate", add_translate},
                            {"evaluate", add_evaluate},
                            {"score-pairs", add_score_pairs},
+                           {"generate", add_generate},
+                           {"score-text", add_score_text},
+                           {"fill", add_fill},
+                           {"embed", add_embed},
                            {"serve", [&](CLI::App& to) { add_serve(to, run_serve); }},
                            {"doctor", add_doctor}};
   const auto* const only = std::ranges::find(entries, argc > 1 ? argv[1] : "", &Entry::name);

@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/progress.h"
 #include "model/parameters.h"
+#include "review/review.h"
 #include "run/memory.h"
 #include "run/start.h"
 #include "train/nonfinite.h"
@@ -136,7 +137,8 @@ End Trainer::run(const run::StopSignals& signals) {
     return run_explained(signals);
   } catch (const std::exception& error) {
     try {
-      log_.note(error.what());
+      log_.note(fmt::format("error: {}", error.what()));
+      write_report();
     } catch (const Error&) {  // a full disk must not hide the original error
     }
     throw;
@@ -186,7 +188,9 @@ End Trainer::run_loop(const run::StopSignals& signals) {
     const Step done = step();
     if (done.updated && divides(observed_every_, state_.update)) observe_update();
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
-    const run::Rank rank = validation_due(done) ? validate() : run::Rank::none;
+    const bool validates = validation_due(done);
+    const run::Rank rank = validates ? validate() : run::Rank::none;
+    if (validates) write_report();
     if (rank == run::Rank::none && !checkpoint_due(done)) continue;
     if (done.epoch_ended) note_epoch_end();
     save(rank == run::Rank::best);
@@ -206,6 +210,7 @@ End Trainer::run_loop(const run::StopSignals& signals) {
                        format_count(state_.update),
                        out_of_patience() ? ": validate.patience is exhausted" : "",
                        run::format_memory(peak_memory())));
+  write_report();
   return out_of_patience() ? End::patience : End::finished;
 }
 
@@ -216,6 +221,7 @@ void Trainer::save_and_stop() {
   if (run_ == nullptr) return;
   log_.say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
                        resuming()));
+  write_report();
 }
 
 void Trainer::observe_update() {
@@ -341,19 +347,20 @@ run::Status Trainer::status() const {
 
 void Trainer::log_metrics() {
   const run::Averages mean = run::averages(state_.sums);
-  log_.metrics(
-      "train", state_.update,
-      {{"epoch", state_.position.epoch},
-       {"batch", state_.position.batch},
-       {"loss", mean.loss},
-       {"nll", mean.nll},
-       {"perplexity", mean.perplexity},
-       {"learning_rate", rate_after(state_.update - 1)},
-       {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
-       {"tokens", state_.sums.tokens},
-       {"source_tokens", state_.sums.source_tokens},
-       {"sentences", state_.sums.sentences},
-       {"skipped", state_.skipped}});
+  nlohmann::ordered_json line{
+      {"epoch", state_.position.epoch},
+      {"batch", state_.position.batch},
+      {"loss", mean.loss},
+      {"nll", mean.nll},
+      {"perplexity", mean.perplexity},
+      {"learning_rate", rate_after(state_.update - 1)},
+      {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
+      {"tokens", state_.sums.tokens},
+      {"source_tokens", state_.sums.source_tokens},
+      {"sentences", state_.sums.sentences},
+      {"skipped", state_.skipped}};
+  if (scaler_.active()) line["loss_scale"] = state_.loss_scale;
+  log_.metrics("train", state_.update, line);
   if (line_.seconds > 0) {  // otherwise an earlier session computed these updates
     log_.say(run::format_status(status()));
     log_.speed({{"update", state_.update},
@@ -388,6 +395,28 @@ void Trainer::note_epoch_end() {
   if (ends.size() > keep) ends.erase(ends.begin(), ends.end() - static_cast<std::ptrdiff_t>(keep));
 }
 
+// Scores the dev texts and records some of their translations.
+double Trainer::dev_bleu(std::span<const float> model) {
+  const DevBleu::Result result = bleu_->score(model);
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const auto& s : result.samples) {
+    samples.push_back(
+        {{"source", s.source}, {"reference", s.reference}, {"hypothesis", s.hypothesis}});
+  }
+  log_.metrics("samples", state_.update, {{"samples", std::move(samples)}});
+  return result.bleu;
+}
+
+// The report is a view of other files: a failure to write it costs only the view.
+void Trainer::write_report() {
+  if (run_ == nullptr) return;
+  try {
+    review::write_report(run_->path());
+  } catch (const std::exception& error) {
+    log::warn("{}", error.what());
+  }
+}
+
 run::Rank Trainer::validate() {
   if (dev_.empty()) return run::Rank::none;
   const run::Averages mean = run::averages(learner_->evaluate(dev_));
@@ -398,8 +427,8 @@ run::Rank Trainer::validate() {
   if (config_.validate.wants_bleu()) {  // a model with a NaN loss cannot translate
     std::vector<double> bleu = {std::nan("")};
     if (std::isfinite(mean.loss)) {
-      const std::vector<float> model = learner_->model_values();
-      if (bleu_) bleu[0] = bleu_->score(model);
+      const std::vector<float> model = learner_->model_values();  // all ranks take part
+      if (bleu_) bleu[0] = dev_bleu(model);
     }
     peers_.spread(bleu);
     values[run::ValidationMetric::bleu] = bleu[0];

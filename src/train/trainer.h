@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/files.h"
@@ -90,6 +91,8 @@ class Trainer {
   bool checkpoint_due(const Step& step) const;
   void note_epoch_end();  // called before its checkpoint is saved
   run::Rank validate();
+  double dev_bleu(std::span<const float> model);
+  void write_report();
   void save(bool best);
   void write_model(const fs::path& path, const run::Checkpoint& checkpoint) const;
 
