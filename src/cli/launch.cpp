@@ -21,10 +21,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The seconds between SIGTERM and SIGKILL that Open MPI's mpirun leaves the other processes when one
-// has died: time to name it, or to write a checkpoint. And the seconds to start on all machines.
+// The seconds between SIGTERM and SIGKILL that Open MPI's mpirun leaves the other processes when
+// one has died: time to name it, or to write a checkpoint. Waiting processes leave the cores to
+// others.
 constexpr const char* kSettings[][2] = {{"OMPI_MCA_odls_base_sigkill_timeout", "20"},
-                                        {"OMPI_MCA_orte_startup_timeout", "25"},
                                         {"OMPI_MCA_mpi_yield_when_idle", "1"},
                                         {"OMPI_MCA_hwloc_base_binding_policy", "none"}};
 
@@ -102,6 +102,8 @@ int run_launcher(const Words& words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+constexpr unsigned kPause = 10;  // seconds before another start, in which a machine may come back
+
 // Only a lost process is worth another start: an error would come again, and a stop was asked for.
 bool is_loss(int code) {
   const bool is_stop = code == 128 + SIGINT || code == 128 + SIGTERM || code == 128 + SIGHUP;
@@ -124,16 +126,20 @@ int launch(const TrainCommand& command, int argc, char** argv) {
     Words all = launcher;
     all.insert(all.end(), now.begin(), now.end());
     const int code = run_launcher(all);
-    if (received_signal != 0 || !is_loss(code)) return code;
+    // A machine that is still away when the run starts again is an error of the launcher.
+    const bool is_restart = left < command.max_restarts;
+    if (received_signal != 0 || !(is_loss(code) || (is_restart && code == 1))) return code;
     if (left == 0) {
       if (command.max_restarts > 0) log::warn("a process was lost; no restart is left");
       return code;
     }
     const bool resumes = has_checkpoint(output_of(command), begin);
     now = resumes ? words_to_resume(command, first) : first;
-    log::warn("a process was lost; {}, {} restart{} left",
-              resumes ? "resuming from the last checkpoint" : "starting again", left - 1,
+    log::warn("a process was lost; {} in {} seconds, {} restart{} left",
+              resumes ? "resuming from the last checkpoint" : "starting again", kPause, left - 1,
               left == 2 ? "" : "s");
+    ::sleep(kPause);  // a signal ends it
+    if (received_signal != 0) return 128 + received_signal;
   }
 }
 

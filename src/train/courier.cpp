@@ -7,11 +7,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOpening = 120s;   // until all ranks have started
-constexpr auto kLastNews = 2s;    // to tell the others about a loss
-constexpr auto kNap = 100us;      // between calls while tasks wait
-constexpr auto kIdle = 20ms;      // and while there are none
-constexpr int kBusyRounds = 50;   // before the first nap
+constexpr auto kOpening = 120s;  // until all ranks have started
+constexpr auto kLastNews = 2s;   // to tell the others about a loss
+constexpr auto kNap = 50us;      // between calls while tasks wait
+constexpr auto kIdle = 20ms;     // and while there are none
+constexpr int kBusyRounds = 50;  // before the first nap
 
 }  // namespace
 
@@ -77,9 +77,10 @@ void Courier::report() const {
                   loss_ && rank < names_.size() ? fmt::format(" ({})", names_[rank]) : "");
   switch (loss_.kind) {
     case Loss::Kind::silent:
-      throw PeerLost(fmt::format("{} has disappeared: it was killed or stopped, or its machine "
-                                 "cannot be reached",
-                                 who));
+      throw PeerLost(
+          fmt::format("{} has disappeared: it was killed or stopped, or its machine "
+                      "cannot be reached",
+                      who));
     case Loss::Kind::failed:
       throw PeerFailed(fmt::format("{} has failed; its output gives the reason", who));
     case Loss::Kind::none:

@@ -7,8 +7,9 @@
 namespace residual::train {
 namespace {
 
-constexpr size_t kWindow = 4;    // buckets under way: without a limit they share the network, and
-                                 // the first one arrives with the last
+constexpr size_t kWindow = 32;    // buckets under way
+constexpr size_t kSending = 8;    // of them, passed on in the chain at once: messages to one rank
+                                  // share the network, and the first would arrive with the last
 constexpr int kFirstChannel = 1;  // Pulse has channel 0
 constexpr size_t kBlock = 4096;   // floats that are added at once: 16 KB stay in the cache
 
@@ -64,9 +65,14 @@ bool GradientSum::advance(Ranks& ranks) {
   while (next_ < order_.size() && works_.size() < kWindow) {
     works_.push_back({.bucket = order_[next_++]});
   }
-  std::erase_if(works_, [&](Work& work) {
-    return route_ == Route::direct ? advance_direct(ranks, work) : advance_chain(ranks, work);
-  });
+  std::vector<bool> is_done;
+  for (Work& work : works_) {
+    is_done.push_back(route_ == Route::direct ? advance_direct(ranks, work)
+                                              : advance_chain(ranks, work));
+  }
+  for (size_t i = works_.size(); i-- > 0;) {
+    if (is_done[i]) works_.erase(works_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
   return works_.empty() && next_ == order_.size();
 }
 
@@ -77,8 +83,8 @@ bool GradientSum::advance_direct(Ranks& ranks, Work& work) {
     work.came.resize(slice.size() * static_cast<size_t>(size_));
     for (int step = 1; step < size_; ++step) {
       const int from = (own_rank + size_ - step) % size_;
-      const auto to = std::span(work.came).subspan(static_cast<size_t>(from) * slice.size(),
-                                                   slice.size());
+      const auto to =
+          std::span(work.came).subspan(static_cast<size_t>(from) * slice.size(), slice.size());
       if (!to.empty()) {
         work.transfers.push_back(ranks.receive(from, channel, std::as_writable_bytes(to)));
       }
@@ -127,7 +133,11 @@ bool GradientSum::advance_chain(Ranks& ranks, Work& work) {
     work.phase = 1;
   }
   if (work.phase == 1) {
-    if (!is_final(work.bucket) || !all_done(ranks, work.transfers)) return false;
+    const auto sending = std::ranges::count(works_, 2, &Work::phase);
+    if (sending >= static_cast<std::ptrdiff_t>(kSending) || !is_final(work.bucket) ||
+        !all_done(ranks, work.transfers)) {
+      return false;
+    }
     add_to_chain(work);
     if (rank == last) {
       send_slices(ranks, work);
@@ -161,7 +171,7 @@ SliceGather::SliceGather(const Slices& slices, std::span<float> all, int ranks)
     : slices_(slices), all_(all), size_(ranks), ends_(slices.buckets()) {}
 
 bool SliceGather::advance(Ranks& ranks) {
-  while (next_ < slices_.buckets() && transfers_.size() < 2 * kWindow) {
+  while (next_ < slices_.buckets() && transfers_.size() < kWindow) {
     const Slices::Range bucket = slices_.bucket(next_);
     for (int rank = 0; rank < size_; ++rank) {
       ends_[next_].push_back((slices_.slice(next_, rank).end - bucket.begin) * sizeof(float));

@@ -5,7 +5,7 @@
 namespace residual::train {
 namespace {
 
-constexpr size_t kPieces = 16;  // of a bucket, at least: 4 MB keep a network busy
+constexpr size_t kPieces = 4;  // of a bucket, at least: 1 MB
 
 size_t pieces_of(size_t floats) { return (floats + Slices::kPiece - 1) / Slices::kPiece; }
 
@@ -14,8 +14,8 @@ size_t pieces_of(size_t floats) { return (floats + Slices::kPiece - 1) / Slices:
 Slices::Slices(size_t floats, int rank, int size) : floats_(floats), rank_(rank), size_(size) {
   const auto ranks = static_cast<size_t>(size);
   // A multiple of the number of ranks: all slices are equally long but those of the last bucket.
-  const size_t step = size == 1 ? std::max<size_t>(1, floats)
-                                : (kPieces + ranks - 1) / ranks * ranks * kPiece;
+  const size_t step =
+      size == 1 ? std::max<size_t>(1, floats) : (kPieces + ranks - 1) / ranks * ranks * kPiece;
   for (size_t begin = 0; begin < floats; begin += step) starts_.push_back(begin);
   starts_.push_back(floats);
   offsets_.push_back(0);

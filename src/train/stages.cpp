@@ -12,7 +12,9 @@ int blocks_of(const model::Config& config, Side side) {
   return exists ? model::stack(config, side).blocks() : 0;
 }
 
-int stage_of(const model::Config& config, const std::string& parameter) {
+}  // namespace
+
+int stage_of_parameter(const model::Config& config, const std::string& parameter) {
   for (const Side side : {Side::encoder, Side::decoder}) {
     for (int k = 0; k < blocks_of(config, side); ++k) {
       if (parameter.starts_with(model::block_name(config, side, k) + ".")) {
@@ -22,8 +24,6 @@ int stage_of(const model::Config& config, const std::string& parameter) {
   }
   return last_stage(config);
 }
-
-}  // namespace
 
 int stage_of_block(const model::Config& config, Side side, int k) {
   const int above = side == Side::encoder ? blocks_of(config, Side::decoder) : 0;
@@ -38,7 +38,7 @@ std::vector<int> bucket_stages(const nn::Parameters& parameters, const Slices& s
   std::vector<int> stages(slices.buckets());
   const auto& list = parameters.list();
   for (size_t i = 0; i < list.size(); ++i) {
-    const int stage = stage_of(parameters.config(), list[i].name);
+    const int stage = stage_of_parameter(parameters.config(), list[i].name);
     const auto begin = static_cast<size_t>(parameters.offset(i));
     const auto end = begin + static_cast<size_t>(list[i].size());
     for (size_t b = 0; b < slices.buckets(); ++b) {

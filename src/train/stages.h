@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "nn/parameters.h"
@@ -15,6 +16,8 @@ namespace residual::train {
 // parameters, and of those above it, are final. Counts from 1.
 int stage_of_block(const model::Config& config, schemes::Side side, int k);
 int last_stage(const model::Config& config);
+
+int stage_of_parameter(const model::Config& config, const std::string& parameter);
 
 // The stage at which all gradients of each bucket are final.
 std::vector<int> bucket_stages(const nn::Parameters& parameters, const Slices& slices);

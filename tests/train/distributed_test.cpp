@@ -20,8 +20,8 @@ class Distributed : public Runs {
     }
   }
 
-  // Four workers, so that there may be up to four processes; 0.9 million parameters, so that each of
-  // those owns a slice.
+  // Four workers, so that there may be up to four processes; 0.9 million parameters, so that each
+  // of those owns a slice.
   static run::TrainConfig config() {
     run::TrainConfig made = task().config();
     made.model.width = 128;
@@ -41,9 +41,9 @@ class Distributed : public Runs {
         processes);
   }
 
-  // `residual-train train --distributed` with these arguments in so many processes. The exit code is
-  // mpirun's; `error` has what the processes print, each line after its rank. `meanwhile` is a script
-  // that runs beside them; $pid0, $pid1 ... are the processes.
+  // `residual-train train --distributed` with these arguments in so many processes. The exit code
+  // is mpirun's; `error` has what the processes print, each line after its rank. `meanwhile` is a
+  // script that runs beside them; $pid0, $pid1 ... are the processes.
   static test::ShellResult together(int processes, const std::string& arguments,
                                     const std::string& meanwhile = "",
                                     const std::string& before = "") {
@@ -139,8 +139,9 @@ TEST_F(Distributed, AStoppedProcessIsNamedByTheOthers) {
   one.train.max_updates = 1'000'000;
   for (const int stopped : {0, 1}) {
     const auto run = fmt::format("run{}", stopped);
-    const auto ended = together(3, start(one, path(run)),
-                                until_it_has_saved(run) + fmt::format("kill -STOP $pid{}", stopped));
+    const auto ended =
+        together(3, start(one, path(run)),
+                 until_it_has_saved(run) + fmt::format("kill -STOP $pid{}", stopped));
     EXPECT_EQ(ended.exit_code, 75) << ended.error;
     if (stopped == 0) expect_named(ended.error, 0, {1, 2});
     if (stopped == 1) expect_named(ended.error, 1, {0, 2});
@@ -157,7 +158,8 @@ TEST_F(Distributed, RestartsAfterALoss) {
                   "{}kill -KILL $(pgrep -f 'residual-train.*{}' | tail -n 1)\nwait $!",
                   start(one, path("run")), until_it_has_saved("run"), path("run").string()));
   EXPECT_EQ(ended.exit_code, 0) << ended.error;
-  EXPECT_THAT(ended.error, HasSubstr("resuming from the last checkpoint, 0 restarts left"));
+  EXPECT_THAT(ended.error,
+              HasSubstr("resuming from the last checkpoint in 10 seconds, 0 restarts left"));
   expect_same_end(path("one"), path("run"));
 }
 
@@ -165,8 +167,7 @@ TEST_F(Distributed, ASignalToOneStopsAll) {
   run::TrainConfig one = config();
   one.train.max_updates = 1'000'000;
   const auto stopped =
-      together(2, start(one, path("run")),
-               until_it_has_saved("run") + "kill -TERM $pid1");
+      together(2, start(one, path("run")), until_it_has_saved("run") + "kill -TERM $pid1");
   EXPECT_EQ(stopped.exit_code, 143) << stopped.error;
   EXPECT_THAT(stopped.error, HasSubstr("continue with: residual train --resume"));
 }
