@@ -287,7 +287,7 @@ void Translator::deliver(const Stream& stream, Conveyor& conveyor) {
     while (const auto part = conveyor.pop_part(*line)) {
       if (part->outcome.error) std::rethrow_exception(part->outcome.error);
       writer.add(*line, *part);
-      if (stream.progress) stream.progress({writer.added(), part->source_end});
+      if (stream.progress) stream.progress({writer.added(), part->source_end, part->ends_line});
     }
     if (line->error) std::rethrow_exception(line->error);
     Translation translation = writer.take(*line);

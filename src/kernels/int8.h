@@ -129,12 +129,11 @@ struct Pairs : WordByWord<Pairs> {
 // instructions as products, where pairs of 16-bit numbers need twice as many products. On Zen 5 the
 // loop reaches 380 of which pairs reach 250 GOP/s.
 //
-// Nothing overflows if a row of x obeys two rules, for the four inputs of a lane:
-//   - two that one instruction adds have a sum of at most 128, so that 255 times it has 16 bits;
-//   - the magnitudes of all four have a sum of at most 255. 128 times the sum of x, which the
-//   offset
-//     of the weights adds, is taken away before the second addition: it may wrap around, because
-//     what remains, the products with the signed weights, is at most 128 * 255.
+// Nothing overflows if a row of x obeys two rules. Two inputs that one instruction adds have a sum
+// of at most 128: 255 times it fits into 16 bits. The magnitudes of the four inputs of a lane have
+// a sum of at most 255: 128 times the sum of x, which the offset of the weights adds, is taken away
+// before the second addition, and what remains, the products with the signed weights, is at most
+// 128 * 255. Before that the lane may wrap around.
 // A part of x that breaks a rule moves to a Rest, a further step of that row alone. Of normally
 // distributed rows of 512 inputs, 5 % of the words are there twice; at worst all.
 struct Bytes {

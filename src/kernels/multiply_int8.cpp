@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/instruction_set.h"
@@ -21,21 +22,16 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE void store_low_bits(Uints x, uint8_t* q) {
+template <class Element>
+HWY_INLINE void store_low_bits(Uints x, Element* q) {
 #if HWY_TARGET == HWY_AVX3_DL
   // Highway 1.0.3's TruncateTo takes the wrong bytes on this target.
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(x.raw));
 #else
-  const hn::Rebind<uint8_t, decltype(kUints)> out;
-  hn::StoreU(hn::TruncateTo(out, x), out, q);
+  using Bits = std::make_unsigned_t<Element>;
+  const hn::Rebind<Bits, decltype(kUints)> out;
+  hn::StoreU(hn::TruncateTo(out, x), out, reinterpret_cast<Bits*>(q));
 #endif
-}
-HWY_INLINE void store_low_bits(Uints x, int8_t* q) {
-  store_low_bits(x, reinterpret_cast<uint8_t*>(q));
-}
-HWY_INLINE void store_low_bits(Uints x, int16_t* q) {
-  const hn::Rebind<uint16_t, decltype(kUints)> out;
-  hn::StoreU(hn::TruncateTo(out, x), out, reinterpret_cast<uint16_t*>(q));
 }
 
 // Finds the largest |x_i| by comparing bits, which order like the numbers, with infinity and NaN

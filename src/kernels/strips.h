@@ -95,7 +95,7 @@ HWY_NOINLINE void strip_tile(const Kind& kind, const Panels& m, const Product& p
   };
   StripTile<S> y(m, p, row, column);
   hn::Vec<decltype(Kind::kTag)> sum[S::rows][S::vectors];
-  const auto load = [&] HWY_ATTR {
+  const auto load = [&]() HWY_ATTR {
     over([&](int r, int v)
              HWY_ATTR { sum[r][v] = hn::BitCast(kTag, hn::LoadU(kFloats, y.at(r, v))); });
   };

@@ -40,7 +40,8 @@ std::shared_ptr<const decode::Terminology> terminology_of(const TranslationReque
 
 void translate_lines(decode::Translator& translator, const std::vector<Line>& lines,
                      const decode::Translator::Terms& terms,
-                     const std::function<void(Translation)>& deliver) {
+                     const std::function<void(Translation)>& deliver,
+                     const std::function<void(const decode::Progressed&)>& progress = {}) {
   size_t at = 0;
   translator.translate(
       {.next = [&]() -> std::optional<decode::SourceLine> {
@@ -49,6 +50,7 @@ void translate_lines(decode::Translator& translator, const std::vector<Line>& li
          return decode::SourceLine{std::string(line.source), std::string(line.prefix)};
        },
        .deliver = deliver,
+       .progress = progress,
        .terms = terms});
 }
 
@@ -214,11 +216,19 @@ void Translations::stream(Job& job, bool& has_begun) {
     if (!std::exchange(has_begun, true)) job.exchange->begin(events_head());
   };
   size_t at = 0;
-  translate_lines(*translator_, job.lines, job.terms, [&](const Translation& translation) {
+  bool is_first = true;  // sentence of its line
+  const auto deliver = [&](const Translation& translation) {
     begin();
     count_work({&translation, 1});
     job.exchange->send(line_event(job.wish->request, job.lines[at++], translation));
-  });
+    is_first = true;
+  };
+  const auto progress = [&](const decode::Progressed& sentence) {
+    if (std::exchange(is_first, false) && sentence.is_end) return;  // the line follows at once
+    begin();
+    job.exchange->send(sentence_event(job.lines[at], sentence.added));
+  };
+  translate_lines(*translator_, job.lines, job.terms, deliver, progress);
   begin();
   metrics_.seconds.Observe(std::chrono::duration<double>(Clock::now() - job.begin).count());
   job.stay.reset();
