@@ -45,7 +45,8 @@ TEST_F(TextModels, APromptIsContinuedAloneAsAmongOthers) {
 }
 
 TEST_F(TextModels, AGeneratedTextHasTheProbabilityThatItWasGeneratedWith) {
-  const auto made = json::parse(output(generate_ + "--json --prompt '' --max-tokens 40"));
+  const auto made = json::parse(
+      output("residual generate --model @language.residual --json --prompt '' --max-tokens 40"));
   const json text = made["continuations"][0];
   ASSERT_EQ(text["finish_reason"], "stop");
   double sum = 0;
