@@ -122,6 +122,13 @@ HWY_INLINE Pairs elements(const Bf16* row, int64_t count) {
   return hn::PromoteTo(kPairs, hn::Load(halves, some));
 }
 
+HWY_INLINE void store_elements(Floats x, int64_t count, float* to) {
+  if (count >= kLanes) return hn::StoreU(x, kFloats, to);
+  HWY_ALIGN float some[kLanes];
+  hn::Store(x, kFloats, some);
+  std::copy_n(some, count, to);
+}
+
 // kLanes pairs of the rows 2 k and 2 k + 1 from `column` on; a missing row is zero.
 template <class Dot>
 HWY_INLINE Pairs pairs_at(const Operand& m, int64_t k, int64_t column) {

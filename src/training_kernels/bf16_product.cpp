@@ -35,15 +35,15 @@ struct Tile {
 template <class Dot, int R, int V>
 HWY_INLINE void run_tile(const Tile& t) {
   Floats sum[R][V];
-  const auto last = hn::FirstN(kFloats, static_cast<size_t>(t.c.columns - (V - 1) * kLanes));
-  const bool whole = t.c.columns == V * kLanes;
-  const auto load = [&](const float* from, int v) HWY_ATTR {
-    return whole || v + 1 < V ? hn::LoadU(kFloats, from + v * kLanes)
-                              : hn::MaskedLoad(last, kFloats, from + v * kLanes);
-  };
+  const int64_t last = t.c.columns - (V - 1) * kLanes;  // columns of the last vector
+  const auto count = [&](int v) HWY_ATTR { return v + 1 < V ? kLanes : last; };
   for (int v = 0; v < V; ++v) {
-    const Floats first = t.bias != nullptr ? load(t.bias, v) : hn::Zero(kFloats);
-    for (int r = 0; r < R; ++r) sum[r][v] = t.add ? load(t.c.data + r * t.c.stride, v) : first;
+    const Floats first =
+        t.bias != nullptr ? elements(t.bias + v * kLanes, count(v)) : hn::Zero(kFloats);
+    for (int r = 0; r < R; ++r) {
+      const float* const from = t.c.data + r * t.c.stride + v * kLanes;
+      sum[r][v] = t.add ? elements(from, count(v)) : first;
+    }
   }
   const uint32_t *a = t.a, *b = t.b;
   for (int64_t k = 0; k < t.depth; ++k, a += t.step, b += kColumns) {
@@ -59,11 +59,7 @@ HWY_INLINE void run_tile(const Tile& t) {
   for (int r = 0; r < R; ++r) {
     for (int v = 0; v < V; ++v) {
       float* const to = t.c.data + r * t.c.stride + v * kLanes;
-      if (whole || v + 1 < V) {
-        hn::StoreU(sum[r][v], kFloats, to);
-      } else {
-        hn::BlendedStore(sum[r][v], last, kFloats, to);
-      }
+      store_elements(sum[r][v], count(v), to);
     }
   }
 }
