@@ -198,7 +198,8 @@ def test_a_forked_process_hears_that_it_must_open_its_own(translator):
 
 def test_ctrl_c_interrupts(reverse_model):
     program = f"""
-import sys, residual
+import signal, residual
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it was ignored
 translator = residual.Translator({os.fspath(reverse_model)!r}, beam=60, threads=1)
 print("ready", flush=True)
 try:
