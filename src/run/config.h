@@ -197,8 +197,8 @@ inline void fields(ConfigVisitor& visit, RunConfig& c) {
   visit.choice("precision", c.precision,
                "precision of matrix products; parameters and optimiser are always fp32");
   visit.choice("ops", c.ops,
-               "the project's own operators where they fit (CPU, fp32), or their definitions in "
-               "LibTorch everywhere");
+               "the project's own operators where they fit (CPU), or their definitions in LibTorch "
+               "everywhere");
   visit("recompute", c.recompute,
         "compute every block again in the backward pass instead of keeping its activations: less "
         "memory, a third more work, the same result to the last bit");
