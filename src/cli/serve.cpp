@@ -40,12 +40,16 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
 
 void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& run) {
   CLI::App* command = add_command(
-      root, "serve", "Translate over HTTP: JSON, plain text, and a page; show training runs",
+      root, "serve",
+      "Translate over HTTP: JSON, plain text, and a page; complete texts; show training runs",
       {"residual serve --model models/de-en --precision int8",
        "curl -d '{\"text\": \"Guten Morgen!\"}' localhost:8080/translate",
        "# serve all machines; translate a file of lines",
        "residual serve --model models/de-en --host 0.0.0.0 --port 80",
        "curl -H 'Content-Type: text/plain' --data-binary @test.de server/translate",
+       "# completions of a language model, in OpenAI's form",
+       "residual serve --model runs/english --port 8081",
+       "curl -d '{\"prompt\": \"This package\", \"max_tokens\": 20}' localhost:8081/v1/completions",
        "# show the training runs in runs/ and what is below it, with or without a model",
        "residual serve --runs runs --port 8081", "# with HTTPS and a key for each client",
        "residual serve --new-api-key alice >> keys",

@@ -170,6 +170,7 @@ std::shared_ptr<Part> TextToTokens::make_part(std::string_view text, std::vector
   if (part->before.empty() && !is_first_part) part->before = tools_.joint;
   part->marks = by_pieces(cut.marks, text, part->tokens.size() - tags() - 1);
   part->source_end = cutter_->source_end();
+  part->ends_line = parts_.empty() && cutter_->is_last();
   if (std::exchange(is_first_, false)) {
     part->prefix = prefix_of_sentence();
     const size_t count = cutter_->sentence() + 1;

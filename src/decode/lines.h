@@ -85,6 +85,7 @@ struct Part {
   std::vector<SentenceMark> marks;
   size_t source_end = 0;   // bytes of the line up to its end
   bool continues = false;  // the alternatives of its line are its own
+  bool ends_line = false;  // surely; at most white space and markup follow it
   bool is_done = false;    // the outcome is there
   Crew::Outcome outcome = {};
 };
@@ -100,10 +101,12 @@ struct Line {
 };
 
 // How far a line is: the text of its best translation that was added last, without what may still
-// follow it, and the bytes of its source up to there.
+// follow it, and the bytes of its source up to there. At the end of the source nothing else is
+// translated.
 struct Progressed {
   std::string_view added;
   size_t source_bytes;
+  bool is_end = false;
 };
 
 // Fails at a word that is no text, and would take longer to segment than anybody means to wait.

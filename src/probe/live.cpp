@@ -90,7 +90,6 @@ std::vector<LiveStack> LiveProbe::measure(const train::Learner& learner) const {
 std::string LiveProbe::option() const { return fmt::format("--probe every={}", every_); }
 
 void LiveProbe::updated(int64_t update, const train::Learner& learner, run::RunLog& log) {
-  if (update % every_ != 0) return;
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   std::vector<std::string> troubles;
   for (const LiveStack& stack : measure(learner)) {

@@ -33,6 +33,7 @@ class LiveProbe final : public train::Observer {
   LiveProbe(const run::TrainConfig& config, int64_t every);
 
   std::string option() const override;
+  int64_t every() const override { return every_; }
   void updated(int64_t update, const train::Learner& learner, run::RunLog& log) override;
 
  private:

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "serve/compat/libretranslate.h"
+#include "serve/completions.h"
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"
@@ -58,7 +59,7 @@ class Server::Http {
         trim_(io_),
         translations_(options, metrics_, keys_) {
     if (!options.runs.empty()) runs_.emplace(options.runs);
-    add_routes();
+    add_common_routes();
     listener_.reserve(options.connections);  // before any thread waits for sockets
   }
 
@@ -77,6 +78,16 @@ class Server::Http {
         return Answer{.status = 302, .headers = {{"Location", "/runs"}}};
       });
     }
+    serve();
+  }
+
+  void run(std::shared_ptr<decode::Generator> generator) {
+    completions_ = std::make_unique<Completions>(options_, metrics_, keys_, std::move(generator));
+    add_completion_routes();
+    serve();
+  }
+
+  void serve() {
     asio::post(io_, [this] { start(); });
     std::vector<std::thread> threads;
     for (int i = 1; i < kIoThreads; ++i) threads.emplace_back([this] { run_io(); });
@@ -112,7 +123,7 @@ class Server::Http {
     return tls_context(options_.tls_cert, options_.tls_key);
   }
 
-  void add_routes() {
+  void add_common_routes() {
     router_.add_page("/openapi.json", [document = openapi()] { return Answer{.body = document}; });
     router_.add_page("/health", [] { return Answer{.body = "{\"status\":\"ok\"}\n"}; });
     router_.add_page("/metrics", [this] {
@@ -143,6 +154,19 @@ class Server::Http {
                             .refuse = check_key});
   }
 
+  void add_completion_routes() {
+    router_.add_page("/", [] {
+      return Answer{.type = kText,
+                    .body = "a language model: POST /v1/completions; see /openapi.json\n"};
+    });
+    router_.add_page("/model", [this] { return Answer{.body = completions_->describe()}; });
+    router_.add_page("/v1/models", [this] { return Answer{.body = completions_->models()}; });
+    router_.add("/v1/completions",
+                {.method = "POST",
+                 .serve = [this](auto e) { completions_->complete(std::move(e)); },
+                 .refuse = [this](const Request& head) { return keys_.refuse(head); }});
+  }
+
   void start() {
     if (host_.is_stopped) return;
     listener_.start(host_, [this] {
@@ -170,7 +194,8 @@ class Server::Http {
     trim_.async_wait([this](const boost::system::error_code& code) {
       if (code) return;
       const double now = metrics_.lines.Value() + metrics_.connections.Value();
-      if (translations_.is_idle() && std::exchange(trimmed_at_, now) != now) ::malloc_trim(0);
+      const bool is_idle = translations_.is_idle() && (!completions_ || completions_->is_idle());
+      if (is_idle && std::exchange(trimmed_at_, now) != now) ::malloc_trim(0);
       trim_later();
     });
   }
@@ -189,6 +214,7 @@ class Server::Http {
   Listener listener_;
   asio::steady_timer trim_;
   Translations translations_;
+  std::unique_ptr<Completions> completions_;  // of a language model
   std::optional<Runs> runs_;
 };
 
@@ -199,6 +225,7 @@ std::string Server::address() const { return http_->address(); }
 void Server::run(std::shared_ptr<decode::Translator> translator) {
   http_->run(std::move(translator));
 }
+void Server::run(std::shared_ptr<decode::Generator> generator) { http_->run(std::move(generator)); }
 void Server::stop() { http_->stop(); }
 void Server::reload() { http_->reload(); }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "decode/generator.h"
 #include "decode/translator.h"
 #include "serve/options.h"
 
@@ -17,6 +18,8 @@ namespace residual::serve {
 //   GET  /health        200 while it runs
 //   GET  /metrics       for Prometheus
 //   GET  /openapi.json  the machine-readable description of this interface
+//
+//   POST /v1/completions, GET /v1/models   of a language model, in OpenAI's form
 //
 // and LibreTranslate's POST /translate and /detect, GET /languages and /frontend/settings.
 // Lines of all requests share batches. A line's translation is byte-identical to that of `residual
@@ -33,6 +36,8 @@ class Server {
   // Serves until stop(), then finishes the accepted requests. Without a translator it only shows
   // runs.
   void run(std::shared_ptr<decode::Translator> translator);
+  // The same for a language model: POST /v1/completions and GET /v1/models instead of translations.
+  void run(std::shared_ptr<decode::Generator> generator);
   // Stops the server. May be called from any thread at any time.
   void stop();
   // Reads certificate and keys again, from any thread; on an error, warns and keeps what it has.

@@ -71,25 +71,27 @@ Trainer::Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSys
   state_.loss_scale = scaler_.scale();
   data::Batcher batcher = corpora_.batcher(config_);
   if (peers.size() > 1) check_alike();
-  if (run_ != nullptr) open_run(batcher);
+  run::Checkpoint start;
+  if (run_ != nullptr) start = open_run(batcher);
   if (peers.size() > 1) spread_start();
+  learner_->restore(std::move(start));
   scaler_.restore(state_.loss_scale, state_.good_updates);
   batcher.seek(state_.position);
   stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
   if (dev_.empty()) log_.say("there is no dev corpus, so the run is not validated");
 }
 
-// Opens the run's files and reads the state that they hold.
-void Trainer::open_run(data::Batcher& batcher) {
+// Opens the run's files, reads the state that they hold, and returns the values to start from.
+run::Checkpoint Trainer::open_run(data::Batcher& batcher) {
   if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
   store_.emplace(run_->path() / run::kCheckpoints, config_.model, system_);
-  const auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
-  if (checkpoint) {
+  auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
+  const bool resumes = checkpoint.has_value();
+  if (resumes) {
     corpora_.require_those_of(checkpoint->state, run_->path());
     state_ = checkpoint->state;
-    learner_->restore(*checkpoint);
   } else {
-    begin(batcher);
+    checkpoint = first_values(batcher);
   }
   state_.corpus = corpora_.fingerprint();
   state_.dev_corpus = corpora_.dev_fingerprint();
@@ -102,9 +104,9 @@ void Trainer::open_run(data::Batcher& batcher) {
                      system_);
   const std::string processes =
       peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
-  if (checkpoint) {
+  if (resumes) {
     log_.say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
-    return;
+    return std::move(*checkpoint);
   }
   const std::string& start = config_.train.start_from;
   if (!start.empty()) log_.say(fmt::format("starts from the parameters of {}", start));
@@ -114,17 +116,20 @@ void Trainer::open_run(data::Batcher& batcher) {
                        config_.train.workers == 1 ? "" : "s", processes,
                        run::describe(run::estimate_memory(config_, peers_.size()))));
   if (const std::string doubt = run::doubt_about(config_); !doubt.empty()) log_.say(doubt);
+  return std::move(*checkpoint);
 }
 
-// Sets the initial values: another model's parameters, or the scheme's initialisation.
-void Trainer::begin(data::Batcher& batcher) {
+// Returns another model's parameters, or those of the scheme's initialisation.
+run::Checkpoint Trainer::first_values(data::Batcher& batcher) {
+  run::Checkpoint start;
   if (config_.train.start_from.empty()) {
-    return learner_->calibrate(batcher.get(batcher.position()));
+    learner_->calibrate(batcher.get(batcher.position()));
+    start.values = learner_->parameter_values();
+  } else {
+    start.values = run::start_values(config_, corpora_);
   }
-  run::Checkpoint start = learner_->checkpoint();
-  start.values = run::start_values(config_, corpora_);
-  if (!start.average.empty()) start.average = start.values;
-  learner_->restore(start);
+  if (config_.optimizer.averages()) start.average = start.values;
+  return start;
 }
 
 End Trainer::run(const run::StopSignals& signals) {
@@ -148,14 +153,20 @@ End Trainer::run_explained(const run::StopSignals& signals) {
   } catch (const c10::Error& error) {
     if (is_memory_error(error.what())) fail_memory(config_, peers_.size());
     throw;
+  } catch (const PeerFailed& failed) {
+    throw PeerFailed(with_command(failed));
   } catch (const PeerLost& lost) {
-    if (run_ == nullptr) throw;
-    fail("{}. Resume from the last checkpoint with: {}", lost.what(), resuming());
+    throw PeerLost(with_command(lost));
   }
+}
+
+std::string Trainer::with_command(const PeerLost& lost) const {
+  return fmt::format("{}. Resume from the last checkpoint with: {}", lost.what(), resuming());
 }
 
 // The command that resumes the run.
 std::string Trainer::resuming() const {
+  if (run_ == nullptr) return resuming_;
   std::string command = "residual train --resume -o " + shell_word(run_->path().string());
   if (peers_.size() > 1) command += " --distributed";
   if (observer_ != nullptr) command += fmt::format(" {}", observer_->option());
@@ -175,7 +186,7 @@ End Trainer::run_loop(const run::StopSignals& signals) {
       return End::interrupted;
     }
     const Step done = step();
-    if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
+    if (done.updated && divides(observed_every_, state_.update)) observe_update();
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
     const bool validates = validation_due(done);
     const run::Rank rank = validates ? validate() : run::Rank::none;
@@ -211,6 +222,11 @@ void Trainer::save_and_stop() {
   log_.say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
                        resuming()));
   write_report();
+}
+
+void Trainer::observe_update() {
+  learner_->collect_gradient();
+  if (observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
 }
 
 bool Trainer::out_of_patience() const {
@@ -295,12 +311,12 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
 
 void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
                              const std::string& advice) {
+  run::Checkpoint before = learner_->checkpoint();
   if (run_ == nullptr) {
     part();
     fail("update {}: loss or gradient is not finite; process 0 reports where", number);
   }
   background_.wait();
-  run::Checkpoint before = learner_->checkpoint();
   before.state = state_;
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
   const fs::path bundle = run_->path() / fmt::format("nonfinite-{:09}", number);
@@ -380,8 +396,8 @@ void Trainer::note_epoch_end() {
 }
 
 // Scores the dev texts and records some of their translations.
-double Trainer::dev_bleu() {
-  const DevBleu::Result result = bleu_->score(learner_->model_values());
+double Trainer::dev_bleu(std::span<const float> model) {
+  const DevBleu::Result result = bleu_->score(model);
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const auto& s : result.samples) {
     samples.push_back(
@@ -410,7 +426,10 @@ run::Rank Trainer::validate() {
       {run::ValidationMetric::perplexity, mean.perplexity}};
   if (config_.validate.wants_bleu()) {  // a model with a NaN loss cannot translate
     std::vector<double> bleu = {std::nan("")};
-    if (bleu_ && std::isfinite(mean.loss)) bleu[0] = dev_bleu();
+    if (std::isfinite(mean.loss)) {
+      const std::vector<float> model = learner_->model_values();  // all ranks take part
+      if (bleu_) bleu[0] = dev_bleu(model);
+    }
     peers_.spread(bleu);
     values[run::ValidationMetric::bleu] = bleu[0];
   }
@@ -430,9 +449,9 @@ run::Rank Trainer::validate() {
 
 // Copies the model and its state; another thread writes them while training continues.
 void Trainer::save(bool best) {
+  auto copy = std::make_shared<run::Checkpoint>(learner_->checkpoint());
   if (run_ == nullptr) return;
   state_.metrics_bytes = log_.sync();
-  auto copy = std::make_shared<run::Checkpoint>(learner_->checkpoint());
   copy->state = state_;
   std::set<int64_t> keep;
   const auto& epochs = state_.epoch_ends;

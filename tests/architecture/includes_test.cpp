@@ -40,6 +40,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"train",
      {"review", "run", "nn", "ops", "decode", "metrics", "data", "schemes", "model", "kernels",
       "text", "base"}},
+    {"mpi", {"train", "base"}},
     {"probe",
      {"review", "report", "train", "run", "nn", "ops", "data", "schemes", "model", "text", "base"}},
     {"study", {"report", "run", "decode", "metrics", "data", "schemes", "model", "text", "base"}},

@@ -171,6 +171,18 @@ TEST_F(Runs, DrawSubwordsAnewAndResumeWithTheSameBytes) {
                 .values);
 }
 
+TEST_F(Runs, InBfloat16ResumeWithTheSameBytes) {
+  run::TrainConfig config = task().config();
+  config.train.precision = run::TrainingPrecision::bf16;
+  config.train.max_updates = 60;
+  ASSERT_EQ(shell(start(config, path("whole"))).exit_code, 0);
+  ASSERT_EQ(shell(start(config, path("parts")) + " --set train.max_updates=30").exit_code, 0);
+  ASSERT_EQ(shell(resume(path("parts")) + " --threads 1 --set train.max_updates=60").exit_code, 0);
+  const model::Config model = run::Corpora(config).with_vocabularies(config).model;
+  EXPECT_EQ(run::read_checkpoint(newest(path("parts")), model).values,
+            run::read_checkpoint(newest(path("whole")), model).values);
+}
+
 TEST_F(Runs, KilledAtAnyInstantAndResumedEndWithTheSameBytes) {
   using Clock = std::chrono::steady_clock;
   run::TrainConfig config = task().config();
@@ -266,6 +278,7 @@ class WaitForRefusal : public Observer {
   explicit WaitForRefusal(const FullDisk& disk) : disk_(disk) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     while (update > 20 && !disk_.has_refused()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -321,6 +334,7 @@ class ReplacedText : public Observer {
   explicit ReplacedText(fs::path prepared) : prepared_(std::move(prepared)) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     if (update > 1) return;
     replace_file(prepared_ / "vocabulary.txt", "z 1\n");
