@@ -76,14 +76,14 @@ function showChosen(report) {
   if (page?.form === form) {
     page.update(report);
   } else {
-    place("report").hidden = false;
+    place("chosen").hidden = false;
     page = { form, ...showReport(report) };
   }
 }
 
 function hideReport() {
   page = null;
-  place("report").hidden = true;
+  place("chosen").hidden = true;
 }
 
 // ---- following
