@@ -1,12 +1,13 @@
-// Measures the speed of training: target tokens per second of whole updates, the share of time
-// outside matrix products, page faults and peak memory. The upper limit is the same products alone,
-// with each worker on its own core.
+// Measures the speed of training: target tokens per second of whole updates beside the same matrix
+// products alone, with each worker on its own core, which are the limit.
 //
 //   train_bench --model iwslt                       all of them: iwslt, iwslt-12, base, small
-//   train_bench --schemes all --ops fused,reference --threads 1,2 --updates 10
+//   train_bench --ops fused --precisions fp32,bf16
+//   train_bench --schemes all --ops fused,reference --threads 1,2 --rounds 10
 //   train_bench --model small --at-least 1.05       fails unless fused is 1.05 times as fast
-// The variants take turns, one update each, so that disturbances of the machine affect all alike;
-// the median is reported. Peak memory is measured in a separate process.
+// All variants and their products run once in each round (turns.h); the figures are medians over
+// the rounds, ratios those within a round. A ratio of a disturbed measurement is not printed. Peak
+// memory is measured in a separate process.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -15,7 +16,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -30,7 +30,9 @@
 #include "ops/mode.h"
 #include "schemes/registry.h"
 #include "train/learner.h"
+#include "training_kernels/bf16_product.h"
 #include "training_kernels/product.h"
+#include "turns.h"
 
 namespace residual {
 namespace {
@@ -39,17 +41,23 @@ struct Options {
   std::string model = "iwslt";
   std::vector<std::string> schemes = {"resi-dual"};
   std::vector<std::string> ops = {"fused", "reference"};
+  std::vector<std::string> precisions = {"fp32"};
   std::vector<int> threads = {available_cores()};
   double at_least = 0;  // minimum speed-up over reference
   bool recompute = false;
-  int updates = 5;
+  int rounds = 7;
   int sentences = 170;
   int length = 24;  // of source and target, </s> included
   bool memory = true;
   int64_t pass_tokens = 1024;
 };
 
-run::TrainConfig config_of(const Options& options, const std::string& scheme, int threads) {
+// One way to train; the products alone of its precision are its limit.
+struct Kind {
+  std::string scheme, ops, precision;
+};
+
+run::TrainConfig config_of(const Options& options, const Kind& kind, int threads) {
   run::TrainConfig c;
   c.model.width = 256;
   c.model.inner = 1024;
@@ -66,10 +74,13 @@ run::TrainConfig config_of(const Options& options, const std::string& scheme, in
     c.model.heads = 8;
     c.model.source_vocabulary = c.model.target_vocabulary = 32'000;
   }
-  c.model.residual.name = scheme;
+  c.model.residual.name = kind.scheme;
   c.dropout = {.residual = 0.3, .attention = 0.1, .activation = 0.1};
   c.batch.pass_tokens = options.pass_tokens;
   c.train.workers = threads;
+  c.train.ops = kind.ops == "fused" ? run::Operators::fused : run::Operators::reference;
+  c.train.precision =
+      kind.precision == "bf16" ? run::TrainingPrecision::bf16 : run::TrainingPrecision::fp32;
   c.train.recompute = options.recompute;
   return run::resolve(c);
 }
@@ -116,37 +127,62 @@ double flops(const std::vector<Product>& all) {
   return sum;
 }
 
-// Computes forward, input gradient and weight gradient of every product in one thread.
-void run_products(const std::vector<Product>& all) {
-  kernels::use_one_thread();
-  constexpr int64_t kRows = 512;  // of the widest products, as in training
-  for (const auto& p : all) {
-    const int64_t chunk = p.out > 4096 ? std::min(p.rows, kRows / 2) : p.rows;
-    static thread_local std::vector<float> x, w, y;
-    x.resize(std::max<size_t>(x.size(), chunk * p.in));
-    w.resize(std::max<size_t>(w.size(), p.out * p.in));
-    y.resize(std::max<size_t>(y.size(), chunk * p.out));
-    for (int64_t n = 0; n < p.count * p.rows; n += chunk) {
-      const auto mx = kernels::matrix(x.data(), chunk, p.in);
-      const auto my = kernels::matrix(y.data(), chunk, p.out);
-      const kernels::Matrix<const float> cx{x.data(), chunk, p.in, p.in},
-          cw{w.data(), p.out, p.in, p.in}, cy{y.data(), chunk, p.out, p.out};
-      kernels::product(cx, cw, my);
-      kernels::input_gradient(cy, cw, mx);
-      kernels::weight_gradient(cy, cx, kernels::matrix(w.data(), p.out, p.in));
+// The operands of products in one thread.
+struct Operands {
+  std::vector<float> x, w, y, result;
+
+  // Computes forward, input gradient and weight gradient for p.rows rows, `rows` at a time.
+  void run_fp32(const Product& p, int64_t rows) {
+    for (int64_t n = 0; n < p.rows; n += rows) {
+      const kernels::Matrix<const float> cx{x.data(), rows, p.in, p.in},
+          cw{w.data(), p.out, p.in, p.in}, cy{y.data(), rows, p.out, p.out};
+      kernels::product(cx, cw, kernels::matrix(result.data(), rows, p.out));
+      kernels::input_gradient(cy, cw, kernels::matrix(result.data(), rows, p.in));
+      kernels::weight_gradient(cy, cx, kernels::matrix(result.data(), p.out, p.in));
     }
   }
-}
 
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+  // The same in bfloat16: x and y are stored so, w is rounded and packed.
+  void run_bf16(const Product& p, int64_t rows) {
+    const auto halves = [](const std::vector<float>& v) {
+      return reinterpret_cast<const kernels::Bf16*>(v.data());
+    };
+    const kernels::Operand fw = kernels::operand(w.data(), p.out, p.in);
+    const auto transposed = kernels::PackedFactor::of_transposed(fw);
+    const auto packed = kernels::PackedFactor::of(fw);
+    constexpr int64_t kChunk = 48;  // as in ops/linear_bf16.cpp
+    for (int64_t n = 0; n < p.rows; n += rows) {
+      const kernels::Operand hx = kernels::operand(halves(x), rows, p.in);
+      const kernels::Operand hy = kernels::operand(halves(y), rows, p.out);
+      for (int64_t i = 0; i < rows; i += kChunk) {
+        const int64_t few = std::min(kChunk, rows - i);
+        kernels::multiply(hx.part(i, few), transposed, nullptr,
+                          kernels::matrix(result.data(), few, p.out));
+        kernels::multiply(hy.part(i, few), packed, nullptr,
+                          kernels::matrix(result.data(), few, p.in));
+      }
+      kernels::weight_gradient(hy, hx, kernels::matrix(result.data(), p.out, p.in), true);
+    }
+  }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+  void run(const Product& p, bool bf16) {
+    const int64_t rows = p.out > 4096 ? std::min<int64_t>(p.rows, 256) : p.rows;  // as in training
+    const auto grow = [](std::vector<float>& v, int64_t size) {
+      if (v.size() < static_cast<size_t>(size)) v.resize(size);
+    };
+    grow(x, rows * p.in);
+    grow(w, p.out * p.in);
+    grow(y, rows * p.out);
+    grow(result, std::max({rows * p.in, rows * p.out, p.out * p.in}));
+    for (int64_t i = 0; i < p.count; ++i) bf16 ? run_bf16(p, rows) : run_fp32(p, rows);
+  }
+};
+
+// Computes every product in one thread.
+void run_products(const std::vector<Product>& all, bool bf16) {
+  kernels::use_one_thread();
+  static thread_local Operands operands;
+  for (const Product& p : all) operands.run(p, bf16);
 }
 
 int64_t page_faults() {
@@ -156,38 +192,38 @@ int64_t page_faults() {
 }
 
 struct Variant {
-  std::string scheme, ops;
+  Kind kind;
   run::TrainConfig config;
   std::unique_ptr<train::Learner> learner;
-  std::vector<double> times, faults;
+  bench::Series times;
+  std::vector<double> faults;
   int64_t update = 0;
 
   void step(const data::Batch& batch) {
-    ops::set_mode(ops == "fused" ? ops::Mode::fused : ops::Mode::reference);
+    ops::set_mode(kind.ops == "fused" ? ops::Mode::fused : ops::Mode::reference);
     learner->update(std::span(&batch, 1), {.number = ++update, .learning_rate = 1e-5});
   }
   void measure(const data::Batch& batch) {
     const int64_t before = page_faults();
-    times.push_back(seconds([&] { step(batch); }));
+    times.samples.push_back(bench::measure([&] { step(batch); }));
     faults.push_back(static_cast<double>(page_faults() - before));
   }
 };
 
-Variant make_variant(const Options& options, const std::string& scheme, const std::string& ops,
-                     int threads) {
-  Variant v{.scheme = scheme, .ops = ops, .config = config_of(options, scheme, threads)};
+Variant make_variant(const Options& options, const Kind& kind, int threads) {
+  Variant v{.kind = kind, .config = config_of(options, kind, threads)};
   v.learner = std::make_unique<train::Learner>(v.config);
+  v.times.threads = threads;
   return v;
 }
 
 // Peak memory in megabytes of a process that runs a few updates.
-double peak_of(const Options& options, const std::string& scheme, const std::string& ops,
-               int threads) {
+double peak_of(const Options& options, const Kind& kind, int threads) {
   if (!options.memory) return 0;
   const pid_t child = fork();
   require(child >= 0, "cannot fork");
   if (child == 0) {
-    Variant v = make_variant(options, scheme, ops, threads);
+    Variant v = make_variant(options, kind, threads);
     const data::Batch batch = random_batch(options, v.config.model.source_vocabulary);
     for (int i = 0; i < 3; ++i) v.step(batch);
     _exit(0);
@@ -198,24 +234,89 @@ double peak_of(const Options& options, const std::string& scheme, const std::str
   return static_cast<double>(usage.ru_maxrss) / 1000;
 }
 
-// Runs all products of an update, with one thread per worker and the same passes as training.
-void run_limit(const Options& options, const model::Config& m, int64_t tokens, int workers) {
-  const int64_t own = tokens / workers;
-  const int64_t rows = options.pass_tokens > 0 ? std::min(options.pass_tokens, own) : own;
-  const auto pass = products(m, rows, rows);
-  parallel_for(workers, 1, [&](int64_t, int64_t) {
-    for (int64_t done = 0; done < own; done += rows) run_products(pass);
-  });
+// The products of an update alone, with one thread per worker and the same passes as training.
+struct Limit {
+  std::string precision;
+  bench::Series times;
+
+  void measure(const Options& options, const model::Config& m, int64_t tokens) {
+    const int64_t own = tokens / times.threads;
+    const int64_t rows = options.pass_tokens > 0 ? std::min(options.pass_tokens, own) : own;
+    const auto pass = products(m, rows, rows);
+    times.samples.push_back(bench::measure([&] {
+      parallel_for(times.threads, 1, [&](int64_t, int64_t) {
+        for (int64_t done = 0; done < own; done += rows) run_products(pass, precision == "bf16");
+      });
+    }));
+  }
+};
+
+std::vector<Kind> kinds(const Options& options) {
+  std::vector<Kind> all;
+  for (const auto& scheme : options.schemes) {
+    for (const auto& ops : options.ops) {
+      for (const auto& precision : options.precisions) all.push_back({scheme, ops, precision});
+    }
+  }
+  return all;
 }
 
-double best(const std::vector<double>& times) { return *std::ranges::min_element(times); }
+std::string text(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.2f}", *ratio) : "disturbed";
+}
 
-// The speed-up of the fused operators over the reference ones, by the best update of each.
+struct Work {
+  double tokens, flops;
+};
+
+void print_line(const Kind& kind, const bench::Series& times, const Work& work) {
+  const double wall = times.wall();
+  fmt::print("{:<18} {:<9} {:<5} {:>8.0f} {:>8.1f} {:>6.3f} {:>6.3f} {:>7.1f} {:>9}", kind.scheme,
+             kind.ops, kind.precision, work.tokens / wall, work.flops / wall / 1e9, wall,
+             times.cpu(), 100 * bench::spread(times.walls()),
+             fmt::format("{}/{}", times.disturbances(), times.samples.size()));
+}
+
+void print(const std::vector<Limit>& limits, const std::vector<Variant>& variants,
+           const std::vector<double>& memory, const Work& work) {
+  fmt::print("{:<18} {:<9} {:<5} {:>8} {:>8} {:>6} {:>6} {:>7} {:>9} {:>13} {:>6} {:>11} {:>7}\n",
+             "scheme", "ops", "", "tokens/s", "GFLOP/s", "wall s", "cpu s", "spread%", "disturbed",
+             "step/products", "/first", "faults/step", "peak MB");
+  for (const Limit& limit : limits) {
+    print_line({"products", "alone", limit.precision}, limit.times, work);
+    fmt::print(" {:>13} {:>6}\n", "", text(bench::ratio(limits[0].times, limit.times)));
+  }
+  bool marked = false;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const Variant& v = variants[i];
+    const auto limit = std::ranges::find(limits, v.kind.precision, &Limit::precision);
+    const auto over = bench::ratio(v.times, limit->times);
+    const bool impossible = over && *over < 1;
+    marked |= impossible;
+    print_line(v.kind, v.times, work);
+    fmt::print(" {:>13} {:>6} {:>11.0f} {:>7.0f}\n", text(over) + (impossible ? "!" : ""),
+               text(bench::ratio(variants[0].times, v.times)), bench::median(v.faults), memory[i]);
+  }
+  if (marked) {
+    fmt::print("! faster than its products, which is impossible: the limit was measured wrongly\n");
+  }
+  fmt::print(
+      "/first: times as fast as the first line of its kind. disturbed: no ratio, because "
+      "threads lacked cores in half of the rounds or ratios scatter by more than {:.0f} %\n",
+      100 * bench::kMostSpread);
+  std::fflush(stdout);
+}
+
+double best(const bench::Series& times) { return std::ranges::min(times.walls()); }
+
+// The speed-up of the fused operators over the reference ones, by the best update of each: other
+// processes make an update slower, never faster.
 double least_ratio(const std::vector<Variant>& variants) {
   double least = std::numeric_limits<double>::infinity();
   for (const auto& fused : variants) {
     for (const auto& other : variants) {
-      if (fused.ops != "fused" || other.ops != "reference" || fused.scheme != other.scheme)
+      if (fused.kind.ops != "fused" || other.kind.ops != "reference" ||
+          fused.kind.scheme != other.kind.scheme || fused.kind.precision != other.kind.precision)
         continue;
       least = std::min(least, best(other.times) / best(fused.times));
     }
@@ -227,43 +328,28 @@ double least_ratio(const std::vector<Variant>& variants) {
 double run(const Options& options, int threads) {
   set_thread_count(threads);
   std::vector<double> memory;
-  for (const auto& scheme : options.schemes) {
-    for (const auto& ops : options.ops) memory.push_back(peak_of(options, scheme, ops, threads));
-  }
+  for (const Kind& kind : kinds(options)) memory.push_back(peak_of(options, kind, threads));
   std::vector<Variant> variants;
-  for (const auto& scheme : options.schemes) {
-    for (const auto& ops : options.ops) {
-      variants.push_back(make_variant(options, scheme, ops, threads));
-    }
-  }
+  for (const Kind& kind : kinds(options)) variants.push_back(make_variant(options, kind, threads));
+  std::vector<Limit> limits;
+  for (const auto& precision : options.precisions) limits.push_back({precision, {threads, {}}});
+
   const model::Config& m = variants[0].config.model;
   const data::Batch batch = random_batch(options, m.source_vocabulary);
-  const auto tokens = static_cast<double>(batch.target.size());
-  const double work = flops(products(m, batch.target.size(), batch.target.size()));
-
-  std::vector<double> limit;
-  const auto all_products = [&] { run_limit(options, m, batch.target.size(), threads); };
-  all_products();
+  const auto tokens = static_cast<int64_t>(batch.target.size());
+  for (auto& limit : limits) limit.measure(options, m, tokens);  // warms up
+  for (auto& limit : limits) limit.times.samples.clear();
   for (auto& v : variants) v.step(batch);
-  for (int i = 0; i < options.updates; ++i) {
-    limit.push_back(seconds(all_products));
+  for (int i = 0; i < options.rounds; ++i) {
+    for (auto& limit : limits) limit.measure(options, m, tokens);
     for (auto& v : variants) v.measure(batch);
   }
-  const double alone = median(limit);
-  fmt::print("{}: {} target tokens per update, {} threads, {:.1f} MFLOP of products per token\n",
-             options.model, tokens, threads, work / 1e6 / tokens);
-  fmt::print("{:<12} {:<10} {:>9} {:>9} {:>14} {:>10} {:>11} {:>8}\n", "scheme", "ops", "tokens/s",
-             "GFLOP/s", "step/products", "outside %", "faults/step", "peak MB");
-  fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>10}\n", "products", "alone",
-             tokens / alone, work / alone / 1e9, 1.0, 0);
-  for (size_t i = 0; i < variants.size(); ++i) {
-    const Variant& v = variants[i];
-    const double time = median(v.times);
-    fmt::print("{:<12} {:<10} {:>9.0f} {:>9.1f} {:>14.2f} {:>10.0f} {:>11.0f} {:>8.0f}\n", v.scheme,
-               v.ops, tokens / time, work / time / 1e9, time / alone, 100 * (1 - alone / time),
-               median(v.faults), memory[i]);
-  }
-  std::fflush(stdout);
+  const Work work{static_cast<double>(tokens), flops(products(m, tokens, tokens))};
+  fmt::print(
+      "{}: {} target tokens per update, {} threads, {:.1f} MFLOP of products per token, "
+      "{} rounds\n",
+      options.model, tokens, threads, work.flops / 1e6 / work.tokens, options.rounds);
+  print(limits, variants, memory, work);
   return least_ratio(variants);
 }
 
@@ -298,7 +384,9 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"iwslt", "iwslt-12", "base", "small"}));
   app.add_option("--schemes", options.schemes, "residual schemes, or all")->delimiter(',');
   app.add_option("--ops", options.ops, "fused, reference")->delimiter(',');
-  app.add_option("--updates", options.updates, "timed updates of each variant");
+  app.add_option("--precisions", options.precisions, "fp32, bf16")->delimiter(',');
+  app.add_option("--rounds,--updates", options.rounds, "timed updates of each variant")
+      ->check(CLI::PositiveNumber);
   app.add_option("--sentences", options.sentences, "sentences in a batch");
   app.add_option("--length", options.length, "tokens in each sentence");
   app.add_option("--pass-tokens", options.pass_tokens, "batch.pass_tokens");

@@ -197,7 +197,8 @@ class TokensToText {
   // A part is its tag, its pieces, </s>. The tag is ours, and nobody is told of it.
   size_t tags() const { return tools_.source_tag.empty() ? 0 : 1; }
   size_t pieces_of(const Part& part) const { return part.tokens.size() - 1 - tags(); }
-  void append(const Part& part, const Hypothesis& hypothesis, Output& output);
+  void append(const Part& part, std::span<const std::string> source_pieces,
+              const Hypothesis& hypothesis, Output& output);
   void append_text(const Line& line, const Part& part, const Hypothesis& hypothesis,
                    std::string& text);
   std::vector<std::string> pieces_of_text(const Part& part, const Hypothesis& hypothesis) const;

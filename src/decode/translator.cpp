@@ -151,6 +151,7 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
       tools_(std::move(tools)),
       crew_(models_, options.search, options.crew) {
   for (const auto& model : models_) {
+    require(model->config().kind == model::Kind::translation, "only translation models translate");
     require(model->config().source_vocabulary == tools_.source_vocabulary->size() &&
                 model->config().target_vocabulary == tools_.target_vocabulary->size(),
             "{}the model has {} source and {} target symbols, its vocabularies {} and {}",

@@ -16,7 +16,7 @@ Kind kind_of(const schemes::Stack& stack, int k) {
 
 Tensor self_attention(const BlockWeights& w, const StackInput& in, const Tensor& x,
                       const ops::Dropout& dropout) {
-  const Tensor qkv = ops::linear(x, w.qkv.weight, w.qkv.bias);
+  const Tensor qkv = ops::linear(x, w.qkv.weight, w.qkv.bias, ops::Result::inside);
   const Tensor mixed = ops::self_attention(qkv, {.heads = in.heads,
                                                  .visibility = in.visibility,
                                                  .queries = in.rows,
@@ -27,8 +27,8 @@ Tensor self_attention(const BlockWeights& w, const StackInput& in, const Tensor&
 
 Tensor cross_attention(const BlockWeights& w, const StackInput& in, const Tensor& x,
                        const Tensor& memory, const ops::Dropout& dropout) {
-  const Tensor q = ops::linear(x, w.query.weight, w.query.bias);
-  const Tensor kv = ops::linear(memory, w.key_value.weight, w.key_value.bias);
+  const Tensor q = ops::linear(x, w.query.weight, w.query.bias, ops::Result::inside);
+  const Tensor kv = ops::linear(memory, w.key_value.weight, w.key_value.bias, ops::Result::inside);
   const Tensor mixed = ops::cross_attention(q, kv,
                                             {.heads = in.heads,
                                              .visibility = ops::Visibility::all,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ops/function.h"
+#include "ops/linear_bf16.h"
 #include "ops/mode.h"
 #include "training_kernels/multi_head.h"
 
@@ -118,6 +119,90 @@ kernels::MultiHead multi_head(const Projections& p, const AttentionSpec& spec) {
           .v = columns<const float>(p.keys(), p.first_key() + p.width, p.width)};
 }
 
+struct Gradients {
+  const Tensor &dout, &dq, &dkv;
+};
+
+kernels::MultiHeadGradient gradient_of(const Projections& p, const kernels::MultiHead& forward,
+                                       const float* log_sums, const Gradients& g) {
+  const Tensor& dkeys = p.kv.defined() ? g.dkv : g.dq;
+  return {.forward = forward,
+          .log_sums = log_sums,
+          .dout = columns<const float>(g.dout, 0, p.width),
+          .dq = columns<float>(g.dq, 0, p.width),
+          .dk = columns<float>(dkeys, p.first_key(), p.width),
+          .dv = columns<float>(dkeys, p.first_key() + p.width, p.width)};
+}
+
+// Attention on rows in bfloat16: widens the rows of one sentence, computes in float32 and rounds
+// its results.
+class Widened {
+ public:
+  Widened(const Projections& p, const AttentionSpec& spec)
+      : p_(p),
+        spec_(spec),
+        q_(rows(spec.queries, p.q.size(1))),
+        kv_(p.kv.defined() ? rows(spec.keys, p.kv.size(1)) : Tensor()) {}
+
+  void forward(const Tensor& out, float* log_sums) {
+    const Tensor result = rows(spec_.queries, p_.width);
+    each_sentence([&](int64_t s, const kernels::MultiHead& head) {
+      kernels::multi_head(head, columns<float>(result, 0, p_.width), log_sums + first(s) * heads());
+      narrow(result, spec_.queries, s, out);
+    });
+  }
+
+  void backward(const float* log_sums, const Gradients& g) {
+    const Tensor dout = rows(spec_.queries, p_.width), dq = at::empty_like(q_);
+    const Tensor dkv = kv_.defined() ? at::empty_like(kv_) : Tensor();
+    const Projections own{q_, kv_, p_.width};
+    each_sentence([&](int64_t s, const kernels::MultiHead& head) {
+      widen(g.dout, spec_.queries, s, dout);
+      kernels::multi_head_gradient(
+          gradient_of(own, head, log_sums + first(s) * heads(), {dout, dq, dkv}));
+      narrow(dq, spec_.queries, s, g.dq);
+      if (kv_.defined()) narrow(dkv, spec_.keys, s, g.dkv);
+    });
+  }
+
+ private:
+  static Tensor rows(const Segments& segments, int64_t width) {
+    return at::empty({segments.longest(), width}, at::kFloat);
+  }
+  static void widen(const Tensor& from, const Segments& segments, int64_t s, const Tensor& to) {
+    const int64_t width = from.size(1);
+    kernels::from_bf16(halves(from) + segments.offsets[s] * width, segments.length(s) * width,
+                       to.data_ptr<float>());
+  }
+  static void narrow(const Tensor& from, const Segments& segments, int64_t s, const Tensor& to) {
+    const int64_t width = from.size(1);
+    kernels::to_bf16(from.data_ptr<float>(), segments.length(s) * width,
+                     halves(to) + segments.offsets[s] * width);
+  }
+
+  template <class Body>
+  void each_sentence(const Body& body) {
+    kernels::MultiHead head = multi_head({q_, kv_, p_.width}, spec_);
+    head.sentences = 1;
+    for (int64_t s = 0; s < spec_.queries.count(); ++s) {
+      const int64_t queries[] = {0, spec_.queries.length(s)}, keys[] = {0, spec_.keys.length(s)};
+      head.query_offsets = queries;
+      head.key_offsets = keys;
+      widen(p_.q, spec_.queries, s, q_);
+      if (kv_.defined()) widen(p_.kv, spec_.keys, s, kv_);
+      body(s, head);
+      head.first_element += heads() * queries[1] * keys[1];
+    }
+  }
+
+  int64_t first(int64_t s) const { return spec_.queries.offsets[s]; }
+  int64_t heads() const { return spec_.heads; }
+
+  const Projections& p_;
+  const AttentionSpec& spec_;
+  Tensor q_, kv_;
+};
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static Tensor forward(AutogradContext* ctx, const Tensor& q, const Maybe& maybe_kv,
@@ -125,9 +210,13 @@ class Attention : public torch::autograd::Function<Attention> {
     const Tensor kv = maybe_kv.value_or(Tensor());
     const Projections p{q, kv, kv.defined() ? q.size(1) : q.size(1) / 3};
     Tensor out = at::empty({q.size(0), p.width}, q.options());
-    Tensor log_sums = at::empty({q.size(0), spec->heads}, q.options());
-    kernels::multi_head(multi_head(p, *spec), columns<float>(out, 0, p.width),
-                        log_sums.data_ptr<float>());
+    Tensor log_sums = at::empty({q.size(0), spec->heads}, q.options().dtype(at::kFloat));
+    if (q.scalar_type() == at::kFloat) {
+      kernels::multi_head(multi_head(p, *spec), columns<float>(out, 0, p.width),
+                          log_sums.data_ptr<float>());
+    } else {
+      Widened(p, *spec).forward(out, log_sums.data_ptr<float>());
+    }
     ctx->save_for_backward({q, kv, log_sums});
     ctx->saved_data["spec"] = at::IValue::make_capsule(c10::make_intrusive<SavedSpec>(spec));
     return out;
@@ -141,13 +230,12 @@ class Attention : public torch::autograd::Function<Attention> {
     const Projections p{q, kv, dout.size(1)};
     const Tensor dq = at::empty(q.sizes(), q.options());
     const Tensor dkv = kv.defined() ? at::empty(kv.sizes(), kv.options()) : Tensor();
-    const Tensor& dkeys = kv.defined() ? dkv : dq;
-    kernels::multi_head_gradient({.forward = multi_head(p, s),
-                                  .log_sums = saved[2].data_ptr<float>(),
-                                  .dout = columns<const float>(dout, 0, p.width),
-                                  .dq = columns<float>(dq, 0, p.width),
-                                  .dk = columns<float>(dkeys, p.first_key(), p.width),
-                                  .dv = columns<float>(dkeys, p.first_key() + p.width, p.width)});
+    const float* log_sums = saved[2].data_ptr<float>();
+    if (q.scalar_type() == at::kFloat) {
+      kernels::multi_head_gradient(gradient_of(p, multi_head(p, s), log_sums, {dout, dq, dkv}));
+    } else {
+      Widened(p, s).backward(log_sums, {dout, dq, dkv});
+    }
     return {dq, dkv, Tensor()};
   }
 
@@ -161,7 +249,7 @@ class Attention : public torch::autograd::Function<Attention> {
 }  // namespace
 
 Tensor self_attention(const Tensor& qkv, const AttentionSpec& spec) {
-  if (kernels_fit({qkv})) {
+  if (kernels_fit({qkv}) || bf16_kernels_fit({qkv})) {
     return Attention::apply(qkv.contiguous(), Maybe(), std::make_shared<AttentionSpec>(spec));
   }
   const auto parts = qkv.chunk(3, 1);
@@ -169,7 +257,7 @@ Tensor self_attention(const Tensor& qkv, const AttentionSpec& spec) {
 }
 
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const AttentionSpec& spec) {
-  if (kernels_fit({q, kv})) {
+  if (kernels_fit({q, kv}) || bf16_kernels_fit({q, kv})) {
     return Attention::apply(q.contiguous(), Maybe(kv.contiguous()),
                             std::make_shared<AttentionSpec>(spec));
   }

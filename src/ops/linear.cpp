@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/function.h"
+#include "ops/linear_bf16.h"
 #include "ops/mode.h"
 #include "training_kernels/epilogue.h"
 #include "training_kernels/product.h"
@@ -114,13 +115,17 @@ class LinearRelu : public torch::autograd::Function<LinearRelu> {
 
 }  // namespace
 
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Result result) {
+  if (bf16_kernels_fit({x, weight, bias})) {
+    return linear_bf16(x, weight, bias, result == Result::rows ? at::kFloat : at::kBFloat16);
+  }
   if (!kernels_fit({x, weight, bias})) return reference::linear(x, weight, bias);
   return Linear::apply(x.contiguous(), weight.contiguous(), bias.contiguous());
 }
 
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Dropout& dropout) {
+  if (bf16_kernels_fit({x, weight, bias})) return linear_relu_bf16(x, weight, bias, dropout);
   if (!kernels_fit({x, weight, bias})) return reference::linear_relu(x, weight, bias, dropout);
   return LinearRelu::apply(x.contiguous(), weight.contiguous(), bias.contiguous(), dropout);
 }

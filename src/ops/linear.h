@@ -15,8 +15,16 @@ Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 }  // namespace reference
 
-// The same functions, by kernels where they apply.
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+// What an operator returns with products in bfloat16 (mode.h).
+enum class Result {
+  rows,    // float32
+  inside,  // bfloat16, for the next operator of a block
+};
+
+// The same functions, by kernels where they apply. With products in bfloat16, linear_relu() returns
+// bfloat16.
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              Result result = Result::rows);
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Dropout& dropout);
 

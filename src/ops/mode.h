@@ -14,7 +14,16 @@ enum class Mode { fused, reference };
 void set_mode(Mode mode);
 Mode mode();
 
+// The precision of the fused operators' matrix products in this thread. With bfloat16, float32
+// tensors are rounded when a product reads them, sums are float32, and what a block computes
+// between its products is kept in bfloat16. Everything else stays float32.
+enum class Products { float32, bfloat16 };
+void set_products(Products products);
+Products products();
+
 // Tells whether a fused kernel can process these tensors; undefined ones are ignored.
 bool kernels_fit(std::initializer_list<Tensor> tensors);
+// The same for a product in bfloat16, whose tensors may be float32 or bfloat16.
+bool bf16_kernels_fit(std::initializer_list<Tensor> tensors);
 
 }  // namespace residual::ops

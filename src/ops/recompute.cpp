@@ -6,16 +6,29 @@
 #include <utility>
 
 #include "ops/function.h"
+#include "ops/mode.h"
 
 namespace residual::ops {
 namespace {
 
-// The function and the thread's settings: the recomputation must use the same autocast.
+// The function and the thread's settings: the recomputation must use the same precision.
 struct Saved : torch::CustomClassHolder {
   explicit Saved(RowsFunction function) : f(std::move(function)) {}
 
   RowsFunction f;
   at::ThreadLocalState settings;
+  Products products = ops::products();
+};
+
+class WithProducts {
+ public:
+  explicit WithProducts(Products products) : before_(ops::products()) { set_products(products); }
+  ~WithProducts() { set_products(before_); }
+  WithProducts(const WithProducts&) = delete;
+  WithProducts& operator=(const WithProducts&) = delete;
+
+ private:
+  Products before_;
 };
 
 Tensor leaf(const Tensor& input) {
@@ -42,6 +55,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     Tensor y;
     {
       const at::ThreadLocalStateGuard settings(saved.settings);
+      const WithProducts products(saved.products);
       y = saved.f(x, memory);
       at::autocast::clear_cache();  // its cached casts of weights would be stale after the next
                                     // update

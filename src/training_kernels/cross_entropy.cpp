@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "kernels/simd.h"
+#include "training_kernels/bf16_simd.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels {
@@ -65,11 +66,18 @@ CrossEntropySums cross_entropy(const CrossEntropy& p) {
     sums.loss += p.gold * nll + p.each * (symbols * log_sum - found.sum);
 
     const auto weight = static_cast<float>((p.gold + p.each * symbols) / sum);
-    over(n, [&](auto t, int64_t j) HWY_ATTR {
-      const auto x = hn::LoadU(t, row + j);
-      hn::StoreU(hn::MulSub(x, hn::Set(t, weight), hn::Set(t, p.each)), t, row + j);
-    });
-    row[target] -= p.gold;
+    const auto gradient = [&](auto t, int64_t j) HWY_ATTR {
+      return hn::MulSub(hn::LoadU(t, row + j), hn::Set(t, weight), hn::Set(t, p.each));
+    };
+    if (p.gradient == nullptr) {
+      over(n, [&](auto t, int64_t j) HWY_ATTR { hn::StoreU(gradient(t, j), t, row + j); });
+      row[target] -= p.gold;
+    } else {
+      Bf16* const to = p.gradient + i * n;
+      over(n, [&](auto t, int64_t j) HWY_ATTR { store_bf16(t, gradient(t, j), to + j); });
+      const auto gold = hn::Sub(gradient(kOneFloat, target), hn::Set(kOneFloat, p.gold));
+      store_bf16(kOneFloat, gold, to + target);
+    }
   }
   return sums;
 }

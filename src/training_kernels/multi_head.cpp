@@ -287,7 +287,7 @@ template <class Body>
 void each_head(const MultiHead& p, const Body& body) {
   const int64_t queries = longest(p.query_offsets, p.sentences);
   const int64_t keys = longest(p.key_offsets, p.sentences);
-  int64_t element = 0;
+  int64_t element = p.first_element;
   for (int64_t s = 0; s < p.sentences; ++s) {
     Head head(p, s, queries, keys);
     for (int64_t h = 0; h < p.heads; ++h, element += head.elements()) body(head, h, element);

@@ -20,6 +20,7 @@ struct MultiHead {
   bool causal = false;
   float scale = 1;
   Dropout dropout;
+  int64_t first_element = 0;  // number of the first element of the first sentence
   Matrix<const float> q, k, v;
 };
 

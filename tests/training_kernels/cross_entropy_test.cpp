@@ -70,6 +70,19 @@ TEST_P(CrossEntropyKernel, AgreesWithItsDefinition) {
   }
 }
 
+TEST_P(CrossEntropyKernel, RoundsTheSameGradientToBfloat16) {
+  for (const int symbols : kSizes) {
+    Case made{3, symbols, 1}, other = made;
+    std::vector<Bf16> want(3 * symbols), got(3 * symbols, 7);
+    const CrossEntropySums sums = cross_entropy(made.prepare(0.9F, 0.01F));
+    to_bf16(made.logits.data(), 3 * symbols, want.data());
+    CrossEntropy p = other.prepare(0.9F, 0.01F);
+    p.gradient = got.data();
+    EXPECT_EQ(cross_entropy(p).loss, sums.loss);
+    EXPECT_EQ(got, want);
+  }
+}
+
 TEST_P(CrossEntropyKernel, OfNoRowsIsZero) {
   const CrossEntropySums sums = cross_entropy({.rows = 0, .symbols = 5});
   EXPECT_EQ(sums.loss, 0);
