@@ -4,6 +4,8 @@
 #include <unicode/utext.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "text/whitespace.h"
@@ -66,10 +68,29 @@ bool is_number(std::string_view word) {
   return !word.empty();
 }
 
+// "and so on": nothing follows it in its sentence but words in lower case.
+bool ends_a_list(std::string_view word) {
+  static const std::set<std::string_view> kAll = {"etc",   "ecc", "usw", "u.s.w", "usf", "osv",
+                                                  "o.s.v", "enz", "itd", "itp",   "atd", "apod",
+                                                  "stb",   "jne", "utt", "șamd"};
+  return kAll.contains(word);
+}
+
+// Abbreviations that the tokeniser's lists lack, because Moses' do.
+bool is_other_abbreviation(const std::string& language, std::string_view word) {
+  static const std::map<std::string, std::set<std::string_view>> kAll = {
+      {"es", {"Fil", "gr", "máx", "mín"}},
+      {"it", {"Amn", "Arch", "es", "max", "min"}},
+      {"nl", {"Nrs"}}};
+  const auto found = kAll.find(language);
+  return found != kAll.end() && found->second.contains(word);
+}
+
 }  // namespace
 
 SentenceSplitter::SentenceSplitter(const std::string& language)
-    : abbreviations_(std::make_shared<const Abbreviations>(language)) {
+    : language_(without_region(language)),
+      abbreviations_(std::make_shared<const Abbreviations>(language)) {
   UErrorCode status = U_ZERO_ERROR;
   breaks_.reset(icu::BreakIterator::createSentenceInstance(icu::Locale(language.c_str()), status));
   require(U_SUCCESS(status), "cannot load the sentence rules of \"{}\" ({})", language,
@@ -77,16 +98,23 @@ SentenceSplitter::SentenceSplitter(const std::string& language)
 }
 
 SentenceSplitter::SentenceSplitter(const SentenceSplitter& other)
-    : breaks_(other.breaks_->clone()), abbreviations_(other.abbreviations_) {}
+    : language_(other.language_),
+      breaks_(other.breaks_->clone()),
+      abbreviations_(other.abbreviations_) {}
 
 bool SentenceSplitter::is_end(std::string_view sentence, std::string_view rest) const {
   const char32_t last = last_of(sentence), next = first_of(rest);
   const bool is_closed = is_quote(last) || is_class(last, U_GC_PE_MASK);
   if (is_closed && u_islower(static_cast<UChar32>(next))) return false;
+  if (is_class(last, U_GC_PS_MASK)) return false;  // "#![no_std]"
+  const bool has_space = sentence.data() + sentence.size() != rest.data();
+  if (!has_space && (last == '!' || last == '?')) return is_letter(next);
   if (last != '.') return true;
+  if (!has_space) return false;
   const std::string_view word = word_before_stop(sentence);
   if (word.size() + 1 == sentence.size() && is_number(word)) return false;
-  if (is_acronym(word)) return false;
+  if (ends_a_list(word)) return true;
+  if (is_acronym(word) || is_other_abbreviation(language_, word)) return false;
   const auto stop = abbreviations_->stop_after(std::string(word));
   return stop == Abbreviations::Stop::ends_sentence ||
          (stop == Abbreviations::Stop::belongs_before_number && !is_digit(next));

@@ -41,6 +41,20 @@ TEST(Sentences, DoNotEndAfterAbbreviationsOfTheLanguage) {
               ElementsAre("Am 3. Oktober kam er, z. B. Hans.", "Gut."));
 }
 
+TEST(Sentences, EndAfterWhatEndsAList) {
+  EXPECT_THAT(split("Ducks, geese, etc. They swim."),
+              ElementsAre("Ducks, geese, etc.", "They swim."));
+  EXPECT_THAT(split("Enten usw. schwimmen. Gut.", "de"), SizeIs(2));
+  EXPECT_THAT(split("Anatre, oche ecc. Nuotano.", "it"), SizeIs(2));
+}
+
+TEST(Sentences, DoNotEndInsideNames) {
+  EXPECT_THAT(split("Programs of CLI (.NET) have menus."), SizeIs(1));
+  EXPECT_THAT(split("Crates without #![no_std] do not fit."), SizeIs(1));
+  EXPECT_THAT(split("Protocolli (es. HTTP) e ventole (max. 10).", "it"), SizeIs(1));
+  EXPECT_THAT(split("Really?Yes!No"), SizeIs(3));
+}
+
 TEST(Sentences, KeepTheNumberOfAnItem) {
   EXPECT_THAT(split("1. Open the box. 2. Close it."),
               ElementsAre("1. Open the box.", "2. Close it."));
