@@ -41,6 +41,11 @@ std::string suggestion(std::string_view unknown, std::span<const std::string> kn
       closest = &name;
     }
   }
+  for (size_t i = 0; !closest && i < known.size(); ++i) {  // abbreviations, such as --ref
+    constexpr size_t kShortest = 4;
+    const bool begins = unknown.starts_with(known[i]) || known[i].starts_with(unknown);
+    if (begins && std::min(known[i].size(), unknown.size()) >= kShortest) closest = &known[i];
+  }
   return closest ? fmt::format("; did you mean \"{}\"?", *closest) : "";
 }
 

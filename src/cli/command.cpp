@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
+#include "cli/help.h"
+
 namespace residual::cli {
 namespace {
 
@@ -38,7 +41,7 @@ CLI::App* add_group(CLI::App& parent, const std::string& name, const std::string
   CLI::App* group = add_command(parent, name, summary);
   group->require_subcommand(0, 1);  // so that an unknown one is reported as such, not as missing
   group->callback([group] {
-    if (group->get_subcommands().empty()) throw CLI::RequiredError("a command");
+    if (group->get_subcommands().empty()) throw CLI::RequiredError(kCommand);
   });
   return group;
 }
@@ -121,6 +124,21 @@ std::string installed_recipe(const std::string& path) {
   const fs::path installed = (bin / RESIDUAL_SHARE / path).lexically_normal();
   const bool use = !fs::exists(path, ignored) && fs::is_regular_file(installed, ignored);
   return use ? installed.string() : path;
+}
+
+void require_recipe(const fs::path& file) {
+  if (fs::exists(file)) return;
+  const fs::path installed = fs::path(installed_recipe("recipes/quickstart.toml")).parent_path();
+  std::vector<std::string> known;
+  std::error_code ignored;
+  for (const fs::path& directory : {file.parent_path(), installed}) {
+    for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+      if (entry.path().extension() == ".toml") known.push_back(entry.path().filename());
+    }
+  }
+  const std::string near = suggestion(file.filename().string(), known);
+  fail("{}: no such recipe{}", file.string(),
+       near.empty() ? "; ResiDual's own are in recipes/ of its source tree or installation" : near);
 }
 
 }  // namespace residual::cli

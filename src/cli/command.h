@@ -57,6 +57,9 @@ void check_standard_input(const std::vector<fs::path>& inputs);
 // transformation.
 std::string installed_recipe(const std::string& path);
 
+// Fails if a recipe does not exist, with a suggestion from those beside it and the installed ones.
+void require_recipe(const fs::path& file);
+
 // Replaces this process by another program of the project, with the same arguments; that program
 // links libraries that this one avoids. Throws on failure, with `remedy` in the message if the
 // program is missing.

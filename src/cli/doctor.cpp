@@ -89,13 +89,12 @@ void run(const Options& o) {
 }  // namespace
 
 void add_doctor(CLI::App& root) {
-  CLI::App* command =
-      add_command(root, "doctor",
-                  "Check the machine, libraries and training with a self-test, and suggest fixes",
-                  {"residual doctor", "# without the self-test, in milliseconds",
-                   "residual doctor --quick", "residual doctor --json",
-                   "# whether training computes on a GPU what it computes on a CPU",
-                   "residual doctor --device cuda"});
+  CLI::App* command = add_command(
+      root, "doctor",
+      "Check the machine, libraries and training with a self-test, and suggest fixes",
+      {"residual doctor", "# without the self-test, in milliseconds", "residual doctor --quick",
+       "residual doctor --json", "# whether training computes on a GPU what it computes on a CPU",
+       "residual doctor --device cuda"});
   auto options = std::make_shared<Options>();
   const std::string group = "Checks";
   command->add_flag("--quick", options->quick, "skip the self-test")->group(group);

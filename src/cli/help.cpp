@@ -1,6 +1,7 @@
 #include "cli/help.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 #include <sstream>
@@ -119,6 +120,21 @@ std::string unexpected(const CLI::App& app, const std::string& message) {
                      word, suggestion(word, known));
 }
 
+// Names the commands of a group, and says what a missing option or argument is.
+std::string required(const CLI::App& app, const std::string& message) {
+  const std::string after = " is required";
+  if (message == kCommand + after) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+    return fmt::format("{}: {}", message, fmt::join(names, ", "));
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_positional() ? option_left(*option) : option->get_name();
+    if (message == name + after) return fmt::format("{}: {}", message, option->get_description());
+  }
+  return message;
+}
+
 // Rewords "Could not convert: --beam = 1e3"; only the conversion to a number can fail there.
 std::string not_a_number(const std::string& message) {
   const std::string before = "Could not convert: ";
@@ -225,7 +241,7 @@ void set_up_help(CLI::App& root) {
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) message = given_twice(message);
     if (dynamic_cast<const CLI::RequiredError*>(&error) ||
         dynamic_cast<const CLI::ExcludesError*>(&error)) {
-      message = called_as_in_help(*app, message);
+      message = required(*app, called_as_in_help(*app, message));
     }
     return fmt::format("residual: {}\nTry `{} --help`.\n", message, path_of(app));
   });

@@ -10,6 +10,9 @@ namespace residual::cli {
 // group with their defaults, examples. Commands added afterwards inherit the layout.
 void set_up_help(CLI::App& root);
 
+// What a group of commands requires: the messages list its commands.
+inline constexpr const char* kCommand = "a command";
+
 // The parts of help texts and manual pages.
 std::string path_of(const CLI::App* app);   // "residual bpe learn"
 std::string usage_of(const CLI::App& app);  // "residual bpe learn [OPTIONS]"

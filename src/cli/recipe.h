@@ -2,6 +2,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "cli/command.h"
 
 namespace residual::cli {
 
@@ -10,6 +11,7 @@ namespace residual::cli {
 template <class Other, class Recipe>
 void read_recipe_file(const fs::path& file, Recipe& recipe, const char* command,
                       const char* other_command) {
+  require_recipe(file);
   try {
     read_layered_config(file, recipe);
   } catch (const Error&) {

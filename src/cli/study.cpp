@@ -77,6 +77,7 @@ void run(Options o) {
     return;
   }
   if (o.plan.empty()) throw CLI::RequiredError("PLAN");
+  require_recipe(o.plan);
   const study::Plan plan = study::load_plan(
       o.plan, [&](study::Plan& p) { check_typed([&] { study::overrule(p, o.settings); }); });
   if (o.output.empty()) o.output = fs::path("studies") / plan.name();

@@ -19,8 +19,8 @@ struct TrainCommand {
   std::string data;
   std::vector<std::string> settings;  // --set, in the order given
   int64_t probe_every = 0;            // updates; 0: no live probe
-  std::string launcher;      // empty: the processes were started by hand or are one
-  int64_t max_restarts = 0;  // by the launcher
+  std::string launcher;               // empty: the processes were started by hand or are one
+  int64_t max_restarts = 0;           // by the launcher
   bool resume = false;
   bool distributed = false;
   bool force = false;

@@ -68,8 +68,8 @@ class WatchedBlocks final : public schemes::Blocks<Arithmetic> {
   Watcher& watcher_;
 };
 
-// The engine of autograd runs the operators of a pass in the reverse of the order in which they were
-// made. When the gradient of a block's input is known, the block is therefore done.
+// The engine of autograd runs the operators of a pass in the reverse of the order in which they
+// were made. When the gradient of a block's input is known, the block is therefore done.
 class AnnouncedBlocks final : public schemes::Blocks<Arithmetic> {
  public:
   AnnouncedBlocks(const Blocks& blocks, Side side, BackwardWatcher& watcher)

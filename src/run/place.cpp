@@ -43,7 +43,8 @@ Place place_from(const std::function<const char*(const char*)>& variable) {
     return place;
   }
   fail(
-      "--distributed: no MPI launcher started this process. Start it with mpirun -n N, or with srun "
+      "--distributed: no MPI launcher started this process. Start it with mpirun -n N, or with "
+      "srun "
       "--mpi=pmix");
 }
 

@@ -53,7 +53,8 @@ class Courier {
   void set_names(std::vector<std::string> names);  // of the ranks, for messages
 
   void start(Task& task);
-  // Returns when the task is done. Throws PeerLost if a rank has disappeared or failed; nothing touches the tasks' memory then.
+  // Returns when the task is done. Throws PeerLost if a rank has disappeared or failed; nothing
+  // touches the tasks' memory then.
   void wait(const Task& task);
   void run(Task& task) {
     start(task);

@@ -76,8 +76,8 @@ double difference(double a, double b) { return std::abs(a - b) / std::abs(b); }
 DeviceCheck check_scheme(const std::string& scheme, const std::string& device) {
   const Course here = run(config_of(scheme, "cpu")), there = run(config_of(scheme, device));
   const double loss = difference(there.first_loss, here.first_loss);
-  const double gradient = (there.gradient - here.gradient).norm().item<double>() /
-                          here.gradient.norm().item<double>();
+  const double gradient =
+      (there.gradient - here.gradient).norm().item<double>() / here.gradient.norm().item<double>();
   const double later = difference(there.last_loss, here.last_loss);
   return {.passed = loss < kLossTolerance && gradient < kGradientTolerance &&
                     later < kLaterTolerance,  // false if one is not a number

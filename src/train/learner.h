@@ -45,8 +45,8 @@ class Learner {
  public:
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
   // Each of several processes runs its share of the workers and holds all parameters, but updates
-  // only its slices of them, and has the optimiser's values only for those. `peers` must outlive the
-  // learner. All processes make the calls that are marked collective.
+  // only its slices of them, and has the optimiser's values only for those. `peers` must outlive
+  // the learner. All processes make the calls that are marked collective.
   explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone());
 
   // Runs forward, backward and Adam. The gradient is that of the mean loss over all predictions.

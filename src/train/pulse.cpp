@@ -24,7 +24,8 @@ Pulse::Pulse(Ranks& ranks, Clock::duration silence)
 }
 
 void Pulse::listen(Line& line) {
-  line.receiving = ranks_.receive(line.rank, kChannel, std::as_writable_bytes(std::span(&line.in, 1)));
+  line.receiving =
+      ranks_.receive(line.rank, kChannel, std::as_writable_bytes(std::span(&line.in, 1)));
 }
 
 void Pulse::speak(Line& line, Clock::time_point now) {
@@ -61,9 +62,8 @@ void Pulse::fail() {
 }
 
 bool Pulse::delivered() const {
-  return std::ranges::all_of(lines_, [&](const Line& line) {
-    return line.told || line.rank == loss_.rank;
-  });
+  return std::ranges::all_of(
+      lines_, [&](const Line& line) { return line.told || line.rank == loss_.rank; });
 }
 
 }  // namespace residual::train

@@ -39,8 +39,9 @@ std::unique_ptr<Ranks> open_ranks() {
   require(module != nullptr, "--distributed: cannot load {}", ::dlerror());
   const std::string other = find<RanksVersion>(module, kRanksVersion, path)();
   const std::string own = fmt::format("{} {}", version(), commit());
-  require(other == own, "{}: is of version {}, this program is of version {}; install both from one "
-                        "build",
+  require(other == own,
+          "{}: is of version {}, this program is of version {}; install both from one "
+          "build",
           path, other, own);
   return std::unique_ptr<Ranks>(find<OpenRanks>(module, kOpenRanks, path)());
 }

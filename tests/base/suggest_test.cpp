@@ -18,6 +18,13 @@ TEST(Suggestion, NamesTheClosestKnownWord) {
   EXPECT_EQ(suggestion("x", known), "");
 }
 
+TEST(Suggestion, NamesAnAbbreviationOrWhatItStandsFor) {
+  const std::vector<std::string> known = {"--ref", "--replace-invalid"};
+  EXPECT_EQ(suggestion("--reference", known), "; did you mean \"--ref\"?");
+  EXPECT_EQ(suggestion("--replace", known), "; did you mean \"--replace-invalid\"?");
+  EXPECT_EQ(suggestion("--", known), "");
+}
+
 // Names come from files, too.
 TEST(Suggestion, TakesNoMemoryForAKnownWordOfMegabytes) {
   const std::vector<std::string> known = {std::string(4'000'000, 'x'), "encoder.layers.0.weight"};
