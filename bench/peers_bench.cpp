@@ -1,7 +1,7 @@
-// Measures how long several processes take to sum their gradients, and the throughput of each
-// connection in one direction. Start it like `residual train --distributed`, once per process:
+// Measures what the processes of a run exchange at every update: the sum of the gradients and the
+// parameters. Start it like `residual train --distributed`:
 //
-//   for r in 0 1; do RANK=$r WORLD_SIZE=2 MASTER_ADDR=localhost peers_bench & done; wait
+//   mpirun -n 2 peers_bench
 
 #include <fmt/format.h>
 
@@ -11,49 +11,71 @@
 #include <exception>
 #include <vector>
 
-#include "run/place.h"
 #include "train/peers.h"
+#include "train/ranks_module.h"
 
 namespace residual::train {
 namespace {
 
-double seconds_of_a_sum(const Peers& peers, std::span<float> gradient) {
+template <class Body>
+void report(const Peers& peers, const char* what, int rounds, Body body) {
   using Clock = std::chrono::steady_clock;
-  const std::vector<std::span<float>> own = {gradient};
-  std::vector<char> here(static_cast<size_t>(peers.size()));
-  peers.complete(std::span(here));  // synchronises the start
-  const auto begin = Clock::now();
-  peers.add_in_order(own);
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  std::vector<double> all;
+  for (int i = 0; i < rounds; ++i) {
+    std::vector<double> seconds(static_cast<size_t>(peers.size()));
+    peers.complete(std::span(seconds));  // synchronises the start
+    const auto begin = Clock::now();
+    body();
+    seconds[static_cast<size_t>(peers.rank())] =
+        std::chrono::duration<double>(Clock::now() - begin).count();
+    peers.complete(std::span(seconds));
+    all.push_back(std::ranges::max(seconds));
+  }
+  std::ranges::sort(all);
+  if (!peers.leads()) return;
+  fmt::print("{:<24} median {:8.1f} ms ({:.1f} to {:.1f})\n", what, 1e3 * all[all.size() / 2],
+             1e3 * all.front(), 1e3 * all.back());
 }
 
-void measure(int64_t parameters, int rounds) {
-  const Peers peers(run::place_from_environment(), "peers_bench");
-  std::vector<float> gradient(static_cast<size_t>(parameters), 1.0F);
-  std::vector<double> seconds;
-  for (int i = 0; i < rounds; ++i) seconds.push_back(seconds_of_a_sum(peers, gradient));
-  std::ranges::sort(seconds);
-  const double median = seconds[seconds.size() / 2];
-  if (!peers.leads()) return;
-  fmt::print(
-      "{} processes, {} parameters, {} sums: median {:.1f} ms ({:.1f} to {:.1f}), {:.2f} GB/s\n",
-      peers.size(), parameters, rounds, 1e3 * median, 1e3 * seconds.front(), 1e3 * seconds.back(),
-      4e-9 * static_cast<double>(parameters) / median);
+void measure(size_t parameters, size_t workers, int rounds) {
+  const Peers peers(open_ranks, "peers_bench");
+  const Slices slices(parameters, peers.rank(), peers.size());
+  std::vector<std::vector<float>> gradients(workers, std::vector<float>(parameters, 1.0F));
+  std::vector<float> values(parameters, 1.0F);
+  const std::vector<int> needed(slices.buckets(), 0);
+  if (peers.leads()) {
+    fmt::print("{} processes, {} workers each, {} parameters, {} rounds\n", peers.size(), workers,
+               parameters, rounds);
+  }
+  const auto add = [&](GradientSum::Route route) {
+    GradientSum sum(slices, {gradients.begin(), gradients.end()}, needed, peers.size(), route);
+    Peers::InBackground(peers, sum).wait();
+  };
+  if (workers == 1) {
+    report(peers, "gradients, direct", rounds, [&] { add(GradientSum::Route::direct); });
+  }
+  report(peers, "gradients, chain", rounds, [&] { add(GradientSum::Route::chain); });
+  report(peers, "parameters", rounds, [&] { peers.gather(slices, values); });
+  report(peers, "a number", rounds, [&] {
+    std::vector<double> one(static_cast<size_t>(peers.size()));
+    peers.complete(std::span(one));
+  });
 }
 
 }  // namespace
 }  // namespace residual::train
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures how long several processes take to sum their gradients");
-  int64_t parameters = 61'000'000;
-  int rounds = 15;
+  CLI::App app("Measures what the processes of a run exchange at every update");
+  size_t parameters = 61'000'000, workers = 1;
+  int rounds = 5;
   app.add_option("--parameters", parameters, "number of elements in a gradient")
       ->capture_default_str();
-  app.add_option("--rounds", rounds, "number of timed sums")->capture_default_str();
+  app.add_option("--workers", workers, "workers in each process")->capture_default_str();
+  app.add_option("--rounds", rounds, "number of timed rounds")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
-    residual::train::measure(parameters, rounds);
+    residual::train::measure(parameters, workers, rounds);
   } catch (const std::exception& error) {
     fmt::print(stderr, "peers_bench: {}\n", error.what());
     return 1;

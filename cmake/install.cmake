@@ -1,6 +1,7 @@
 # The components of `cmake --install`:
 #   residual          the command without LibTorch, recipes, manual pages, completions
 #   residual-train    the program that trains and probes
+#   residual-mpi      the module that connects several processes
 #   residual-serve    the program that serves
 #   libresidual       the shared library
 #   libresidual-dev   its headers and descriptions for CMake and pkg-config
@@ -27,6 +28,9 @@ install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT residual
 
 if(RESIDUAL_TRAIN)
   install(TARGETS residual-train COMPONENT residual-train)
+  if(RESIDUAL_MPI)
+    install(TARGETS residual-mpi DESTINATION ${CMAKE_INSTALL_LIBDIR}/residual COMPONENT residual-mpi)
+  endif()
 endif()
 if(RESIDUAL_SERVE)
   install(TARGETS residual-serve COMPONENT residual-serve)

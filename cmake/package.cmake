@@ -5,6 +5,9 @@
 set(components residual libresidual libresidual-dev)
 if(RESIDUAL_TRAIN)
   list(APPEND components residual-train)
+  if(RESIDUAL_MPI)
+    list(APPEND components residual-mpi)
+  endif()
 endif()
 if(RESIDUAL_SERVE)
   list(APPEND components residual-serve)
@@ -79,6 +82,10 @@ residual_package(
   residual-train residual-train science "Transformer translation with dual residuals: training"
   "${about}\n.\nThis package has the program that the commands train and probe run. It\nneeds LibTorch."
   DEPENDS "residual ${same_version}")
+residual_package(
+  residual-mpi residual-mpi science "Transformer translation with dual residuals: several machines"
+  "${about}\n.\nThis package has the module that connects the processes of a training run by\nMPI."
+  DEPENDS "residual-train ${same_version}" RECOMMENDS openmpi-bin)
 residual_package(
   residual-serve residual-serve net "Transformer translation with dual residuals: server"
   "${about}\n.\nThis package has the program that the command serve runs: translations over\nHTTP."

@@ -83,8 +83,9 @@ RESIDUAL_API double residual_score(const residual_translations* translations, si
                                    size_t rank);
 
 /* Returns what makes that translation implausible: "short" (it has far fewer pieces than its
- * source), "repeats" (it repeats itself, and its source does not), "short repeats", or "" if
- * nothing does. Returns null if there is no such translation. */
+ * source), "repeats" (it repeats itself, and its source does not), "untranslated" (it is its
+ * source), several of these with spaces between them, or "" if nothing does. Returns null if there
+ * is no such translation. */
 RESIDUAL_API const char* residual_warning(const residual_translations* translations, size_t line,
                                           size_t rank);
 

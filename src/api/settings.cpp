@@ -8,13 +8,6 @@
 #include "base/error.h"
 
 namespace residual::api {
-namespace {
-
-struct Settings {
-  int64_t threads = 0;
-  decode::TranslatorOptions translator;
-};
-
 void fields(ConfigVisitor& visit, Settings& s) {
   constexpr double kMaxThreads = 1024;
   visit("threads", s.threads,
@@ -24,7 +17,15 @@ void fields(ConfigVisitor& visit, Settings& s) {
   fields(visit, s.translator);
 }
 
-}  // namespace
+decode::TranslatorOptions checked(const Settings& settings) {
+  decode::TranslatorOptions options = settings.translator;
+  decode::check_sampling(options.search.sampling);
+  require(options.terms.empty() || !options.search.sampling.is_on,
+          "settings: terms are not for sampling");
+  options.crew.threads = static_cast<int>(settings.threads);
+  decode::check(options.search);
+  return options;
+}
 
 decode::TranslatorOptions parse_settings(std::string_view words) {
   std::istringstream stream{std::string(words)};
@@ -32,16 +33,12 @@ decode::TranslatorOptions parse_settings(std::string_view words) {
   Settings settings;
   apply_settings(
       all, [&](ConfigVisitor& visit) { fields(visit, settings); }, "settings: ");
-  decode::TranslatorOptions& o = settings.translator;
-  require(!o.search.with_attention, "settings: with_attention has no reader here; leave it out");
-  require(o.search.attention_layer == 0 || o.search.needs_attention() ||
-              o.text.markup != text::Markup::none,
+  const decode::SearchOptions& search = settings.translator.search;
+  require(!search.with_attention, "settings: with_attention has no reader here; leave it out");
+  require(search.attention_layer == 0 || search.needs_attention() ||
+              settings.translator.text.markup != text::Markup::none,
           "settings: attention_layer has no reader here either");
-  decode::check_sampling(o.search.sampling);
-  require(o.terms.empty() || !o.search.sampling.is_on, "settings: terms are not for sampling");
-  o.crew.threads = static_cast<int>(settings.threads);
-  decode::check(o.search);
-  return o;
+  return checked(settings);
 }
 
 std::string explain_settings() { return explain_config<Settings>(); }

@@ -95,6 +95,19 @@ void check_search(const ModelOptions& o) {
   check_typed([&] { decode::check_shortlist(search, o.average ? 1 : o.models.size(), flag_of); });
 }
 
+model::Kind kind_of(const ModelOptions& o) {
+  if (o.average) return model::Kind::translation;
+  return model::Directory::open(o.models.at(0), model::Check::never).description().model.kind;
+}
+
+std::unique_ptr<decode::Generator> load_generator(const ModelOptions& o) {
+  return std::make_unique<decode::Generator>(
+      o.models, decode::GeneratorOptions{.precision = o.translator.precision,
+                                         .language = o.translator.target,
+                                         .pieces = o.translator.pieces,
+                                         .crew = o.translator.crew});
+}
+
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
   if (!o.average) return std::make_unique<decode::Translator>(o.models, o.translator);
   const run::Mean mean = run::mean_of(o.models, {});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "decode/generator.h"
 #include "decode/translator.h"
 
 // Options shared by the commands that run a model.
@@ -27,6 +28,10 @@ Flags add_translator_flags(CLI::App& command, decode::TranslatorOptions& options
 // Throws a usage error if the options contradict each other.
 void check_search(const ModelOptions& options);
 
+// The kind of the first model. Models whose parameters are averaged must be for translation.
+model::Kind kind_of(const ModelOptions& options);
+// A language model with the usual search; --to is its language.
+std::unique_ptr<decode::Generator> load_generator(const ModelOptions& options);
 std::unique_ptr<decode::Translator> load_translator(const ModelOptions& options);
 
 }  // namespace residual::cli

@@ -21,6 +21,7 @@ using doctor::Status;
 struct Options {
   bool quick = false;
   bool json = false;
+  std::string device;  // checks only this one; empty: the machine
 };
 
 std::vector<Check> checks(const Options& o) {
@@ -31,10 +32,15 @@ std::vector<Check> checks(const Options& o) {
   const auto add = [&](std::vector<Check> more) {
     for (auto& check : more) all.push_back(std::move(check));
   };
+  std::error_code ignored;
+  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
+  if (!o.device.empty()) {
+    add(doctor::check_device(self, o.device));
+    return all;
+  }
   add(doctor::check_machine());
   if (!o.quick) add(doctor::self_test());
-  std::error_code ignored;
-  add(doctor::check_training(fs::read_symlink("/proc/self/exe", ignored), !o.quick));
+  add(doctor::check_training(self, !o.quick));
   return all;
 }
 
@@ -87,11 +93,19 @@ void add_doctor(CLI::App& root) {
       add_command(root, "doctor",
                   "Check the machine, libraries and training with a self-test, and suggest fixes",
                   {"residual doctor", "# without the self-test, in milliseconds",
-                   "residual doctor --quick", "residual doctor --json"});
+                   "residual doctor --quick", "residual doctor --json",
+                   "# whether training computes on a GPU what it computes on a CPU",
+                   "residual doctor --device cuda"});
   auto options = std::make_shared<Options>();
   const std::string group = "Checks";
   command->add_flag("--quick", options->quick, "skip the self-test")->group(group);
   command->add_flag("--json", options->json, "print one JSON object, with all measurements")
+      ->group(group);
+  command
+      ->add_option("--device", options->device,
+                   "check only training on this device, cpu, cuda or cuda:N: the first updates of "
+                   "every residual scheme against those on the CPU")
+      ->type_name("DEVICE")
       ->group(group);
   command->callback([options] { run(*options); });
 }

@@ -1,4 +1,5 @@
-// residual evaluate: translates a test set and prints its scores and the speed.
+// residual evaluate: translates a test set and prints its scores and the speed; of a language
+// model, the perplexity of a text.
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
+#include "cli/text_scores.h"
 #include "data/prepared.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
@@ -155,8 +157,40 @@ bool has_upper_case(const Lines& lines) {
   });
 }
 
+// Finds the text of the split: documents, or the lines of the target side of parallel text.
+TextFiles take_text(const Options& o) {
+  const data::Manifest manifest = data::load_manifest(o.data);
+  const std::string& language = o.model.translator.target;
+  TextFiles texts{.by_line = manifest.recipe.language.empty()};
+  for (const auto& corpus : manifest.corpora) {
+    if (corpus.split != o.split || (!language.empty() && corpus.target != language)) continue;
+    data::check_listed(manifest, o.data, corpus.target_text);
+    texts.files.push_back(o.data / corpus.target_text);
+  }
+  require(!texts.files.empty(), "{}: has no {} text; `residual info` lists its corpora",
+          o.data.string(), o.split);
+  return texts;
+}
+
+// The perplexity of a language model.
+void run_language(const Options& o) {
+  const TextFiles texts =
+      o.data.empty() ? TextFiles{.files = {o.source}, .invalid = o.invalid} : take_text(o);
+  const decode::TranslatorOptions& t = o.model.translator;
+  const decode::TextScorer scorer(
+      decode::load_text_models(o.model.models, t.precision, model::Kind::language),
+      decode::TextSide::of(model::Directory::open(o.model.models[0], model::Check::never), t.target,
+                           t.pieces),
+      {});
+  const auto score = score_files(scorer, texts);
+  fmt::print("{}", o.report.json ? text_score_json(score) : text_score_table(score));
+}
+
 void run(Options o) {
   const bool files = !o.source.empty() && !o.references.empty();
+  const bool is_language =
+      !(o.data.empty() && o.source.empty()) && kind_of(o.model) == model::Kind::language;
+  if (is_language) return run_language(o);
   if (o.data.empty() && !files) {
     throw CLI::RequiredError("--data, or --source and --reference,");
   }
@@ -205,7 +239,10 @@ void run(Options o) {
 void add_test_set_options(CLI::App& command, Options& o) {
   const std::string group = "Test set";
   CLI::Option* data =
-      command.add_option("--data", o.data, "prepared corpus; its raw test text is translated")
+      command
+          .add_option(
+              "--data", o.data,
+              "prepared corpus; its raw test text is translated, or scored by a language model")
           ->type_name("DIR")
           ->group(group);
   command.add_option("--split", o.split, "split of the prepared corpus: test or dev")
@@ -214,7 +251,9 @@ void add_test_set_options(CLI::App& command, Options& o) {
       ->capture_default_str()
       ->type_name("NAME")
       ->group(group);
-  command.add_option("-s,--source", o.source, "source lines, instead of --data")
+  command
+      .add_option("-s,--source", o.source,
+                  "source lines, instead of --data; of a language model, documents")
       ->excludes(data)
       ->type_name("FILE")
       ->group(group);
@@ -258,6 +297,8 @@ void add_evaluate(CLI::App& root) {
       root, "evaluate", "Translate a test set and print BLEU, chrF, TER and the speed",
       {"residual evaluate --model runs/iwslt14 --data prepared/iwslt14",
        "residual evaluate --model models/de-en --source test.de --reference test.en",
+       "# the perplexity of a language model",
+       "residual evaluate --model runs/english --data prepared/english",
        "# the quality and speed of int8",
        "residual evaluate --model models/de-en --precision int8 -s test.de -r test.en"});
   auto options = std::make_shared<Options>();

@@ -8,6 +8,7 @@
 
 #include "base/partial_files.h"
 #include "cli/command.h"
+#include "cli/launch.h"
 #include "cli/probe.h"
 #include "cli/program.h"
 #include "cli/serve.h"
@@ -32,6 +33,10 @@ struct Entry {
 void add_commands(CLI::App& root, int argc, char** argv) {
   const auto run_train = [argv](const auto&) { run_beside("residual-train", kGetTrain, argv); };
   const auto run_serve = [argv](const auto&) { run_beside("residual-serve", kGetServe, argv); };
+  const auto train = [=](const TrainCommand& command) {
+    if (command.launcher.empty()) return run_train(command);
+    if (const int code = launch(command, argc, argv); code != 0) throw CLI::RuntimeError(code);
+  };
   const Entry entries[] = {{"fetch", add_fetch},
                            {"prepare", add_prepare},
                            {"corpus", add_corpus},
@@ -51,12 +56,17 @@ void add_commands(CLI::App& root, int argc, char** argv) {
                            {"average", add_average},
                            {"info", add_info},
                            {"verify", add_verify},
-                           {"train", [&](CLI::App& to) { add_train(to, run_train); }},
+                           {"train", [&](CLI::App& to) { add_train(to, train); }},
                            {"probe", [&](CLI::App& to) { add_probe(to, run_train); }},
+                           {"report", add_report},
                            {"study", add_study},
                            {"translate", add_translate},
                            {"evaluate", add_evaluate},
                            {"score-pairs", add_score_pairs},
+                           {"generate", add_generate},
+                           {"score-text", add_score_text},
+                           {"fill", add_fill},
+                           {"embed", add_embed},
                            {"serve", [&](CLI::App& to) { add_serve(to, run_serve); }},
                            {"doctor", add_doctor}};
   const auto* const only = std::ranges::find(entries, argc > 1 ? argv[1] : "", &Entry::name);

@@ -60,10 +60,18 @@ void run_serve(const ServeCommand& command) {
   const sigset_t signals = block_signals();
   static serve::Server server(command.server);  // static, because the signal thread is never joined
   obey(signals, server);
-  const std::shared_ptr<decode::Translator> translator = load_translator(command.model);
-  fmt::print("{}\n", server.address());
-  std::fflush(stdout);
-  server.run(translator);
+  const auto serve = [&](auto model) {
+    fmt::print("{}\n", server.address());
+    std::fflush(stdout);
+    server.run(std::move(model));
+  };
+  const bool has_model = !command.model.models.empty();
+  if (has_model && kind_of(command.model) == model::Kind::language) {
+    return serve(std::shared_ptr<decode::Generator>(load_generator(command.model)));
+  }
+  std::shared_ptr<decode::Translator> translator;
+  if (has_model) translator = load_translator(command.model);
+  serve(std::move(translator));
 }
 
 }  // namespace

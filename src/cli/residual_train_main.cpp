@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -18,9 +20,11 @@
 #include "run/place.h"
 #include "run/start.h"
 #include "text/sentence_piece.h"
+#include "train/device_check.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
 #include "train/peers.h"
+#include "train/ranks_module.h"
 #include "train/torch_version.h"
 #include "train/trainer.h"
 
@@ -53,35 +57,39 @@ run::RunDirectory start(const TrainCommand& command, int processes) {
   return run::RunDirectory::create(output_of(command), resolved, command.force);
 }
 
-void run_to_the_end(train::Trainer& trainer, const run::StopSignals& signals) {
-  if (trainer.run(signals) == train::End::interrupted) {
-    throw CLI::RuntimeError(128 + trainer.signal());
-  }
+// Returns the exit code.
+int run_to_the_end(train::Trainer& trainer, const run::StopSignals& signals) {
+  return trainer.run(signals) == train::End::interrupted ? 128 + trainer.signal() : 0;
 }
 
 // In a process other than process 0: the recipe comes from process 0.
-void follow(const TrainCommand& command, const train::Peers& peers,
-            const run::StopSignals& signals) {
+int follow(const TrainCommand& command, const train::Peers& peers,
+           const run::StopSignals& signals) {
   std::string text;
   peers.spread(text);
+  std::vector<int64_t> probe_every;
+  peers.spread(probe_every);
   run::TrainConfig config;
   read_toml(text, "process 0's recipe", [&](ConfigVisitor& visit) { fields(visit, config); });
   if (!command.data.empty()) config.data.prepared = command.data;
   train::Trainer trainer(config, peers);
-  run_to_the_end(trainer, signals);
+  trainer.observed_every(probe_every.at(0));
+  return run_to_the_end(trainer, signals);
 }
 
-void lead(const TrainCommand& command, const train::Peers& peers, const run::StopSignals& signals) {
+int lead(const TrainCommand& command, const train::Peers& peers, const run::StopSignals& signals) {
   run::RunDirectory run = command.resume ? open_run(command) : start(command, peers.size());
   require_corpus(command, run.config());
   check_processes(run.config(), peers.size());
   std::string text = to_toml(run.config());
   peers.spread(text);
+  std::vector<int64_t> probe_every = {command.probe_every};
+  peers.spread(probe_every);
   std::optional<probe::LiveProbe> live;
   if (command.probe_every > 0) live.emplace(run.config(), command.probe_every);
   train::Trainer trainer(run, FileSystem::real(), peers);
   if (live) trainer.observe(*live);
-  run_to_the_end(trainer, signals);
+  return run_to_the_end(trainer, signals);
 }
 
 // Checks the command before the processes connect, so that an error does not keep the others
@@ -100,24 +108,52 @@ std::string kind_of_process() {
                      cpu_features());
 }
 
+int run_alone(const TrainCommand& command) {
+  const run::StopSignals signals;
+  return lead(command, train::Peers::alone(), signals);
+}
+
+// Mistakes in the command are found before the processes meet, so that they end the launcher soon.
+int run_with_others(const TrainCommand& command) {
+  const run::Place place = run::place_from_environment();
+  if (place.rank == 0) check_before_meeting(command);
+  const train::Peers peers(train::open_ranks, kind_of_process());
+  require(peers.size() == place.size,
+          "--distributed: the launcher started {} processes, but residual-mpi's MPI sees {}: they "
+          "belong to different MPIs, or srun lacks --mpi=pmix",
+          place.size, peers.size());
+  const run::StopSignals signals;
+  return peers.leads() ? lead(command, peers, signals) : follow(command, peers, signals);
+}
+
 void run_train(const TrainCommand& command) {
   if (!command.replay.empty()) {
     fmt::print("{}", train::replay(command.replay));
     return;
   }
   std::signal(SIGPIPE, SIG_IGN);  // the reader of the messages may exit before the run ends
-  train::Peers peers;
-  if (command.distributed) {
-    const run::Place place = run::place_from_environment();
-    if (place.rank == 0) check_before_meeting(command);
-    peers = {place, kind_of_process()};
+  int code = 0;
+  try {
+    code = command.distributed ? run_with_others(command) : run_alone(command);
+  } catch (const train::PeerFailed&) {
+    throw;
+  } catch (const train::PeerLost& lost) {
+    fmt::print(stderr, "residual: error: {}\n", lost.what());
+    code = kLostPeer;
   }
-  const run::StopSignals signals;
-  if (peers.leads()) {
-    lead(command, peers, signals);
-  } else {
-    follow(command, peers, signals);
-  }
+  if (code != 0) throw CLI::RuntimeError(code);
+}
+
+// Adds `residual-train check-device DEVICE`, which `residual doctor --device` runs and reads.
+void add_check_device(CLI::App& root) {
+  CLI::App* command = root.add_subcommand("check-device", "")->group("");
+  auto device = std::make_shared<std::string>();
+  command->add_option("device", *device)->required();
+  command->callback([device] {
+    for (const auto& check : train::check_device(*device)) {
+      fmt::print("{}\t{}\t{}\n", check.passed ? "ok" : "problem", check.name, check.found);
+    }
+  });
 }
 
 // Finds `residual` beside this program, or in PATH.
@@ -138,5 +174,6 @@ int main(int argc, char** argv) {
                                [] { return "LibTorch: " + residual::train::torch_version(); });
     residual::cli::add_train(root, residual::cli::run_train);
     residual::cli::add_probe(root, residual::cli::run_probe);
+    residual::cli::add_check_device(root);
   });
 }

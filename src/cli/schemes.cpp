@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "cli/command.h"
+#include "drawing/draw.h"
 #include "schemes/listing.h"
 #include "schemes/make.h"
 
@@ -20,7 +21,10 @@ struct Options {
   int layers = 6;
   int64_t width = 512;
   bool json = false;
+  bool draw = false;
 };
+
+constexpr int kDrawnLayers = 2;
 
 // Counts the parameters of both stacks that do not belong to blocks.
 int64_t parameter_count(const std::string& name, const Options& options) {
@@ -93,23 +97,36 @@ void add_schemes(CLI::App& root) {
   CLI::App* command =
       add_command(root, "schemes", "List the residual schemes with their equations",
                   {"residual schemes", "residual schemes resi-dual --layers 12 --width 256",
-                   "residual schemes --json"});
+                   "residual schemes --json", "# a picture of what the scheme computes",
+                   "residual schemes --draw resi-dual > resi-dual.svg"});
   const auto options = std::make_shared<Options>();
   command->add_option("name", options->name, "show only this scheme")
       ->type_name("NAME")
       ->group("Output");
-  command->add_option("--layers", options->layers, "layers per stack, for the parameter count")
-      ->capture_default_str()
-      ->check(whole(1, 1000))
-      ->type_name("L")
-      ->group("Output");
+  CLI::Option* const layers = command->add_option(
+      "--layers", options->layers, "layers per stack, for the parameter count and --draw");
+  layers->capture_default_str()->check(whole(1, 1000))->type_name("L")->group("Output");
   command->add_option("--width", options->width, "model width, for the parameter count")
       ->capture_default_str()
       ->check(whole(1, 65536))
       ->type_name("D")
       ->group("Output");
-  command->add_flag("--json", options->json, "print JSON")->group("Output");
-  command->callback([options] { print(*options); });
+  CLI::Option* const json =
+      command->add_flag("--json", options->json, "print JSON")->group("Output");
+  command
+      ->add_flag("--draw", options->draw,
+                 fmt::format("print an image of the scheme as SVG, with {} layers unless --layers "
+                             "says otherwise",
+                             kDrawnLayers))
+      ->excludes(json)
+      ->group("Output");
+  command->callback([options, layers] {
+    if (!options->draw) return print(*options);
+    if (options->name.empty()) throw CLI::RequiredError("NAME");
+    check_typed([&] { schemes::find(options->name); });
+    fmt::print("{}", drawing::draw({.name = options->name},
+                                   layers->count() > 0 ? options->layers : kDrawnLayers));
+  });
 }
 
 }  // namespace residual::cli

@@ -27,6 +27,7 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
   static const FlagRules rules = {
       .group = group,
       .exceptions = {{.key = "host", .type = "ADDRESS"},
+                     {.key = "runs", .type = "DIR"},
                      {.key = "timeout_seconds", .flag = "--timeout", .type = "SECONDS"},
                      {.key = "allow_origin", .type = "ORIGIN"}}};
   Flags flags = add_flags(command, [&](ConfigVisitor& visit) { fields(visit, o); }, rules, {group});
@@ -39,17 +40,24 @@ void add_server_options(CLI::App& command, serve::ServerOptions& o) {
 
 void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& run) {
   CLI::App* command = add_command(
-      root, "serve", "Translate over HTTP: JSON, plain text, and a page to try it on",
+      root, "serve",
+      "Translate over HTTP: JSON, plain text, and a page; complete texts; show training runs",
       {"residual serve --model models/de-en --precision int8",
        "curl -d '{\"text\": \"Guten Morgen!\"}' localhost:8080/translate",
        "# serve all machines; translate a file of lines",
        "residual serve --model models/de-en --host 0.0.0.0 --port 80",
        "curl -H 'Content-Type: text/plain' --data-binary @test.de server/translate",
-       "# with HTTPS and a key for each client", "residual serve --new-api-key alice >> keys",
+       "# completions of a language model, in OpenAI's form",
+       "residual serve --model runs/english --port 8081",
+       "curl -d '{\"prompt\": \"This package\", \"max_tokens\": 20}' localhost:8081/v1/completions",
+       "# show the training runs in runs/ and what is below it, with or without a model",
+       "residual serve --runs runs --port 8081", "# with HTTPS and a key for each client",
+       "residual serve --new-api-key alice >> keys",
        "residual serve --model models/de-en --host 0.0.0.0 --port 443 --api-keys keys "
        "--tls-cert cert.pem --tls-key key.pem"});
   auto options = std::make_shared<ServeCommand>();
   add_model_options(*command, options->model);
+  command->get_option("--model")->required(false);  // checked below
   add_server_options(*command, options->server);
   add_search_options(*command, options->model.translator);
   // Before the check that a model is given, which these do not need.
@@ -77,6 +85,9 @@ void add_serve(CLI::App& root, const std::function<void(const ServeCommand&)>& r
           "print the OpenAPI document of the interface, and stop")
       ->group("Server");
   command->callback([options, run] {
+    if (options->model.models.empty() && options->server.runs.empty()) {
+      throw CLI::RequiredError("--model");
+    }
     check_search(options->model);
     const serve::ServerOptions& server = options->server;
     if (server.tls_cert.empty() != server.tls_key.empty()) {

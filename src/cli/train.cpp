@@ -153,8 +153,22 @@ void add_run_options(CLI::App& command, TrainCommand& options) {
   command
       .add_flag(
           "--distributed", options.distributed,
-          "join several processes, on one or more machines, that train one model; the rank comes "
-          "from torchrun, mpirun, srun, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT")
+          "join the processes, on one or more machines, that mpirun or srun started to train one "
+          "model; needs residual-mpi")
+      ->group(group);
+  CLI::Option* const launcher =
+      command
+          .add_option("--launcher", options.launcher,
+                      "start the processes with this command, such as \"mpirun -n 4\", and wait")
+          ->type_name("COMMAND")
+          ->group(group);
+  command
+      .add_option("--max-restarts", options.max_restarts,
+                  "with --launcher: resume this many times from the last checkpoint when a process "
+                  "or machine is lost")
+      ->check(whole(0, 1'000'000))
+      ->needs(launcher)
+      ->type_name("N")
       ->group(group);
   command
       .add_option_function<std::string>(

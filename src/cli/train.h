@@ -11,11 +11,16 @@
 
 namespace residual::cli {
 
+// Exit code of a process that lost another one: EX_TEMPFAIL of sysexits.h. Starting again may help.
+inline constexpr int kLostPeer = 75;
+
 struct TrainCommand {
   fs::path recipe, output, replay;
   std::string data;
   std::vector<std::string> settings;  // --set, in the order given
   int64_t probe_every = 0;            // updates; 0: no live probe
+  std::string launcher;      // empty: the processes were started by hand or are one
+  int64_t max_restarts = 0;  // by the launcher
   bool resume = false;
   bool distributed = false;
   bool force = false;

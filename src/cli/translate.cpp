@@ -1,6 +1,7 @@
 // residual translate: translates lines of text, or a whole document.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -168,16 +169,17 @@ class Warnings {
   void look_at(const Translation& translation, uint64_t line) {
     const decode::Doubts& doubts = translation.outputs[0].doubts;
     if (!doubts.any() || ++count_ > kShown) return;
-    log::warn("line {}: the translation {}{}{}", line,
-              doubts.is_short ? "is much shorter than its source" : "",
-              doubts.is_short && doubts.repeats ? " and " : "",
-              doubts.repeats ? "repeats itself" : "");
+    std::vector<std::string_view> what;
+    if (doubts.is_short) what.emplace_back("is much shorter than its source");
+    if (doubts.repeats) what.emplace_back("repeats itself");
+    if (doubts.is_copy) what.emplace_back("is its source, untranslated");
+    log::warn("line {}: the translation {}", line, fmt::join(what, " and "));
   }
   void finish() const {
     if (count_ > kShown) {
       log::warn(
-          "{} more translations are much shorter than their source or repeat themselves; "
-          "--json marks each of them",
+          "{} more translations are much shorter than their source, repeat themselves or are "
+          "their source; --json marks each of them",
           format_count(count_ - kShown));
     }
   }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "data/binarize.h"
+#include "data/prepare_text.h"
 #include "data/stages.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"
@@ -70,7 +71,7 @@ class Preparation {
 
     subwords.save(directory_);
     note_cleaning();
-    note_files();
+    manifest_.files = files_in(directory_);
     replace_file(directory_ / "prepared.toml", sealed(to_toml(manifest_)));
     directory.commit();
     return manifest_;
@@ -132,11 +133,7 @@ class Preparation {
 
   void note_input(const PairFiles& input) {
     for (const auto& path : input.files()) {
-      const MappedFile file(path);
-      require(!file.bytes().empty(), "{}: has no lines", path.string());
-      manifest_.inputs.push_back({.file = path.string(),
-                                  .bytes = signed_count(file.bytes().size()),
-                                  .checksum = to_hex(checksum(file.bytes()))});
+      manifest_.inputs.push_back(input_at(path));
     }
   }
 
@@ -388,17 +385,6 @@ class Preparation {
     }
   }
 
-  void note_files() {
-    for (const auto& entry : fs::directory_iterator(directory_)) {
-      const MappedFile file(entry.path());
-      manifest_.files.push_back({.file = entry.path().filename().string(),
-                                 .bytes = signed_count(file.bytes().size()),
-                                 .checksum = to_hex(checksum(file.bytes()))});
-    }
-    std::sort(manifest_.files.begin(), manifest_.files.end(),
-              [](const auto& a, const auto& b) { return a.file < b.file; });
-  }
-
   const Recipe& recipe_;
   const PrepareOptions& options_;
   const std::vector<LanguagePair> pairs_;
@@ -417,13 +403,14 @@ Manifest prepare(const Recipe& recipe, const PrepareOptions& options) {
   if (recipe.like.empty()) {
     check(recipe);
     for (const auto& key : void_keys(recipe)) log::warn("{}", key);
-    return Preparation(recipe, options).run();
+    return recipe.language.empty() ? Preparation(recipe, options).run()
+                                   : prepare_text(recipe, options);
   }
   PrepareOptions known = options;
   if (!known.like) known.like = like_prepared(recipe.like);
   const Recipe adopted = adopt(*known.like, recipe);
   check(adopted);
-  return Preparation(adopted, known).run();
+  return recipe.language.empty() ? Preparation(adopted, known).run() : prepare_text(adopted, known);
 }
 
 }  // namespace residual::data

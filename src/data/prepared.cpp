@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "data/corpus.h"
+#include "text/documents.h"
 #include "text/vocabulary.h"
 
 namespace residual::data {
@@ -61,6 +62,25 @@ std::string corpus_table(const Manifest& manifest) {
   return table(rows);
 }
 
+std::string text_tables(const Manifest& manifest) {
+  const PreparedCleaning& cleaning = manifest.cleaning[0];
+  std::vector<std::vector<std::string>> kept{
+      {"training text", "documents", "train", "dev", "test"},
+      {cleaning.pair, count(cleaning.lines), count(cleaning.train), count(cleaning.dev),
+       count(cleaning.test)}};
+  for (size_t i = 0; i < cleaning.reasons.size(); ++i) {
+    kept[0].push_back(cleaning.reasons[i]);
+    kept[1].push_back(count(cleaning.dropped[i]));
+  }
+  std::vector<std::vector<std::string>> corpora{{"corpus", "windows", "tokens", "unknown"}};
+  for (const auto& corpus : manifest.corpora) {
+    corpora.push_back({fmt::format("{} {}", corpus.split, corpus.target), count(corpus.pairs),
+                       count(corpus.target_tokens),
+                       percentage(corpus.target_unknown, corpus.target_tokens)});
+  }
+  return table(kept) + "\n" + table(corpora);
+}
+
 }  // namespace
 
 void fields(ConfigVisitor& visit, PreparedInput& o) {
@@ -74,6 +94,7 @@ void fields(ConfigVisitor& visit, PreparedCleaning& o) {
   visit("lines", o.lines, "training pairs read");
   visit("train", o.train, "pairs kept for training");
   visit("dev", o.dev, "pairs split off for dev and kept");
+  visit("test", o.test, "documents of running text split off for test");
   visit("reasons", o.reasons, "why pairs were dropped");
   visit("dropped", o.dropped, "number of pairs dropped for each reason");
 }
@@ -156,6 +177,38 @@ Manifest load_manifest(const fs::path& directory) {
   return manifest;
 }
 
+PreparedInput input_at(const fs::path& path) {
+  const MappedFile file(path);
+  require(!file.bytes().empty(), "{}: has no lines", path.string());
+  return {.file = path.string(),
+          .bytes = static_cast<int64_t>(file.bytes().size()),
+          .checksum = to_hex(checksum(file.bytes()))};
+}
+
+std::vector<PreparedFile> files_in(const fs::path& directory) {
+  std::vector<PreparedFile> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const MappedFile file(entry.path());
+    files.push_back({.file = entry.path().filename().string(),
+                     .bytes = static_cast<int64_t>(file.bytes().size()),
+                     .checksum = to_hex(checksum(file.bytes()))});
+  }
+  std::ranges::sort(files, {}, &PreparedFile::file);
+  return files;
+}
+
+std::vector<std::string> read_texts(const Manifest& manifest, const fs::path& path) {
+  std::vector<std::string> texts;
+  if (manifest.recipe.language.empty()) {
+    text::for_each_line(path, text::Invalid::refuse,
+                        [&](std::string_view line, uint64_t) { texts.emplace_back(line); });
+    return texts;
+  }
+  text::DocumentCursor documents(path);
+  while (auto document = documents.next()) texts.push_back(std::move(document->text));
+  return texts;
+}
+
 const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language) {
   const auto found = std::ranges::find_if(manifest.vocabularies, [&](const auto& vocabulary) {
     return std::ranges::count(vocabulary.languages, language) > 0;
@@ -228,7 +281,10 @@ void check_ids(const PreparedCorpus& corpus, const Manifest& manifest, const fs:
 }
 
 std::string summary(const Manifest& manifest) {
-  std::string out = cleaning_table(manifest) + "\n" + corpus_table(manifest) + "\n";
+  const bool is_text = !manifest.recipe.language.empty();
+  std::string out =
+      is_text ? text_tables(manifest) : cleaning_table(manifest) + "\n" + corpus_table(manifest);
+  out += "\n";
   for (const auto& vocabulary : manifest.vocabularies) {
     out += fmt::format("{}: {} symbols ({})\n", vocabulary.file, count(vocabulary.symbols),
                        fmt::join(vocabulary.languages, ", "));

@@ -19,7 +19,7 @@ struct PreparedInput {
 struct PreparedCleaning {
   std::string pair;
   int64_t lines = 0;
-  int64_t train = 0, dev = 0;  // kept
+  int64_t train = 0, dev = 0, test = 0;  // kept
   std::vector<std::string> reasons;
   std::vector<int64_t> dropped;  // for each reason
 };
@@ -29,7 +29,7 @@ struct PreparedCorpus {
   std::string split;  // "train", "dev" or "test"
   std::string source, target;
   std::string source_tag;  // symbol to put before each source, or empty
-  int64_t pairs = 0;
+  int64_t pairs = 0;       // of running text: windows, whose source is </s> alone
   int64_t source_tokens = 0, target_tokens = 0;    // with </s>
   int64_t source_unknown = 0, target_unknown = 0;  // <unk> among them
   std::string source_text, target_text;            // the raw lines, for scoring; not kept for train
@@ -66,6 +66,13 @@ void fields(ConfigVisitor& visit, Manifest& manifest);
 
 // Reads prepared.toml. A directory without it is not prepared, or only partly: an error says so.
 Manifest load_manifest(const fs::path& directory);
+
+// An input file or a directory's files, with their checksums. An input must not be empty.
+PreparedInput input_at(const fs::path& path);
+std::vector<PreparedFile> files_in(const fs::path& directory);
+
+// Reads a kept text: its documents, or the lines of parallel text.
+std::vector<std::string> read_texts(const Manifest& manifest, const fs::path& path);
 
 // Returns the vocabulary that encoded this language's text.
 const PreparedVocabulary& vocabulary_of(const Manifest& manifest, const std::string& language);

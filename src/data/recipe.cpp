@@ -27,6 +27,7 @@ std::vector<std::string> pair_folders(const std::string& data) {
 }  // namespace
 
 std::vector<LanguagePair> language_pairs(const Recipe& recipe) {
+  if (!recipe.language.empty()) return {{.source = recipe.language, .target = recipe.language}};
   const bool all = recipe.pairs == std::vector<std::string>{"all"};
   std::vector<LanguagePair> pairs;
   for (const auto& name : all ? pair_folders(recipe.data) : recipe.pairs) {
@@ -42,7 +43,11 @@ std::vector<LanguagePair> language_pairs(const Recipe& recipe) {
 }
 
 void check(const Recipe& o) {
-  require(!o.pairs.empty(),
+  const bool is_text = !o.language.empty();
+  require(!is_text || o.pairs.empty(), "language and pairs exclude each other");
+  require(!is_text || (o.vocabulary.joined && !o.vocabulary.language_tags && !o.both_directions),
+          "language: running text has one vocabulary, no tags and no other direction");
+  require(is_text || !o.pairs.empty(),
           "pairs: no language pair; give one, such as pairs = [\"en-de\"], or "
           "--source-lang and --target-lang");
   require(!o.train.empty(), "train: no training text");
@@ -51,7 +56,10 @@ void check(const Recipe& o) {
   require(o.split.dev_every != 1, "split.dev_every: 1 would leave nothing to train on");
   require(o.split.dev_every == 0 || o.dev.empty(),
           "dev and split.dev_every exclude each other; set dev = [] to split");
-  const bool several = o.pairs.size() > 1 || o.pairs[0] == "all" || o.both_directions;
+  require(o.split.test_every != 1, "split.test_every: 1 would leave nothing to train on");
+  require(o.split.test_every == 0 || (is_text && o.test.empty()),
+          "split.test_every is for running text, and test = []");
+  const bool several = o.pairs.size() > 1 || (!is_text && o.pairs[0] == "all") || o.both_directions;
   require(o.vocabulary.joined || !several,
           "vocabulary.joined: several directions need one joined vocabulary");
   require(o.clean.max_words >= o.clean.min_words,

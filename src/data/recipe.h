@@ -53,11 +53,25 @@ inline void fields(ConfigVisitor& visit, HeldOutOptions& o) {
 
 struct SplitOptions {
   int64_t dev_every = 0;
+  int64_t test_every = 0;
 };
 inline void fields(ConfigVisitor& visit, SplitOptions& o) {
   visit("dev_every", o.dev_every,
         "take every n-th line of the training text for dev, instead of dev files; 0: none",
         {.min = 0});
+  visit("test_every", o.test_every,
+        "running text: take every n-th document for test, instead of test files; 0: none",
+        {.min = 0});
+}
+
+struct WindowOptions {
+  bool lines = false;
+  int64_t tokens = 256;
+};
+inline void fields(ConfigVisitor& visit, WindowOptions& o) {
+  visit("lines", o.lines, "every line is a document, instead of what empty lines separate");
+  visit("tokens", o.tokens, "tokens of a window of running text; the model's positions, at most",
+        {.min = 2, .max = 1 << 20});
 }
 
 struct SubwordOptions {
@@ -106,6 +120,7 @@ struct Recipe {
   std::string description;
   std::string data;
   std::vector<std::string> pairs;
+  std::string language;
   std::vector<std::string> train = {"train"};
   std::vector<std::string> dev = {"dev"};
   std::vector<std::string> test = {"test"};
@@ -116,6 +131,7 @@ struct Recipe {
   HeldOutOptions held_out;
   CleanOptions clean;
   SplitOptions split;
+  WindowOptions windows;
   SubwordOptions subwords;
   VocabularyOptions vocabulary;
 };
@@ -124,6 +140,9 @@ inline void fields(ConfigVisitor& visit, Recipe& o) {
   visit("data", o.data, "directory of the files named below, as `residual fetch` fills it");
   visit("pairs", o.pairs,
         "language pairs, source first: [\"en-de\"]; [\"all\"]: all folders of the data named so");
+  visit("language", o.language,
+        "language of running text, instead of pairs: the files named below have documents that "
+        "empty lines separate");
   visit("train", o.train,
         "training files: .tsv files, or names to which .<language> is added; {pair} "
         "stands for the pair's name");
@@ -138,6 +157,7 @@ inline void fields(ConfigVisitor& visit, Recipe& o) {
   visit.table("held_out", o.held_out, "how dev and test files differ from training text");
   visit.table("clean", o.clean, "which training pairs are dropped");
   visit.table("split", o.split, "dev from training text");
+  visit.table("windows", o.windows, "running text to pieces of one length");
   visit.table("subwords", o.subwords, "from words to pieces");
   visit.table("vocabulary", o.vocabulary, "from pieces to ids, by fairseq's rules");
 }

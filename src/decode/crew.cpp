@@ -100,7 +100,7 @@ bool Crew::take(const Search& search, std::vector<Job>& taken) {
   while (passed < queue_.size() && count < share) {
     Caller& caller = queue_.front();
     const Request& next = caller.jobs.front().request;
-    const auto size = static_cast<int64_t>(next.source.size());
+    const int64_t size = next.read_tokens();
     const int64_t rows = next.search ? next.search->beam : beam;
     // Short ones find room among others' long ones.
     const bool is_short = queue_.size() > 1 && size * 16 <= batch_tokens_;

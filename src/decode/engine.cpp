@@ -141,24 +141,30 @@ class Engine::EncoderBlocks final : public schemes::Blocks<RowArithmetic> {
 class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
  public:
   DecoderBlocks(Engine& engine, const Step& step, Team* team)
-      : Blocks(static_cast<int>(3 * engine.weights_->decoder().layers.size()), 3),
+      : Blocks(
+            static_cast<int>(engine.weights_->decoder().layers.size()) * blocks_per_layer(engine),
+            blocks_per_layer(engine)),
         e_(engine),
         step_(step),
         team_(team) {}
 
   Rows operator()(int k, const Rows& x) const override {
-    const int l = k / 3;
+    const int l = k / per_layer();
     const auto& layers = e_.weights_->decoder().layers;
     const LayerWeights& layer = layers[l];
-    if (k % 3 == 0) return self_attention(layer, l, x);
-    if (k % 3 == 1) return cross_attention(layer, l, x);
-    const bool is_last = k + 1 == 3 * static_cast<int>(layers.size());
+    if (opens_layer(k)) return self_attention(layer, l, x);
+    if (!closes_layer(k)) return cross_attention(layer, l, x);
+    const bool is_last = k + 1 == size();
     return e_.feed_forward(
         layer.feed_forward, x, team_,
         is_last ? e_.weights_->output_layer().likely() : &layers[l + 1].self.qkv);
   }
 
  private:
+  static int blocks_per_layer(const Engine& engine) {
+    return model::stack(engine.weights_->config(), schemes::Side::decoder).blocks_per_layer;
+  }
+
   Rows self_attention(const LayerWeights& layer, int l, const Rows& x) const {
     const SelfAttentionWeights& w = layer.self;
     const int64_t d = x.width();
@@ -183,7 +189,8 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
                             .positions = step_.positions.data(),
                             .out = mixed.data(),
                             .out_stride = d});
-    return e_.product(w.output, mixed, team_, &layer.cross.query);
+    return e_.product(w.output, mixed, team_,
+                      per_layer() == 2 ? &layer.feed_forward.inner : &layer.cross.query);
   }
 
   Rows cross_attention(const LayerWeights& layer, int l, const Rows& x) const {
@@ -267,6 +274,7 @@ std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
 }
 
 std::vector<Memory> Engine::encode(Sources sources, Team* team) {
+  if (!weights_->config().has_encoder()) return std::vector<Memory>(sources.size());
   const Rows encoded = encode_rows(sources, team);
   const int64_t d = encoded.width();
   int64_t stride = 0;
@@ -336,7 +344,9 @@ void Engine::summarise(const PackedMatrix& output, const Rows& hidden, int64_t f
 }
 
 const PackedMatrix* Engine::first_product() const {
-  return &weights_->decoder().layers.front().self.qkv;
+  const auto& config = weights_->config();
+  const StackWeights& stack = config.has_decoder() ? weights_->decoder() : weights_->encoder();
+  return &stack.layers.front().self.qkv;
 }
 
 }  // namespace residual::decode

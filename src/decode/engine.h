@@ -62,7 +62,7 @@ class Engine {
   const Weights& weights() const { return *weights_; }
 
   // Encodes sentences, each ending in </s>. REQUIRES: none is empty or longer than max_positions,
-  // and all ids exist.
+  // and all ids exist. A language model has no encoder: it gives a memory of nothing for each.
   std::vector<Memory> encode(std::span<const std::span<const int32_t>> sources, Team* team);
   // The decoder stack's output for each row.
   Rows decode(const Step& step, Team* team);
@@ -80,7 +80,7 @@ class Engine {
   void release_large();
   size_t cache_bytes() const { return cache_.size(); }
 
-  // The stack's output before it becomes keys and values: [all tokens, width].
+  // The encoder's output, before it becomes keys and values: [all tokens, width].
   Rows encode_rows(std::span<const std::span<const int32_t>> sources, Team* team);
 
  private:

@@ -16,7 +16,7 @@ class Ensemble {
  public:
   explicit Ensemble(const std::vector<std::shared_ptr<const Weights>>& models);
 
-  int64_t vocabulary() const { return engines_[0].weights().config().target_vocabulary; }
+  int64_t vocabulary() const { return engines_[0].weights().config().output_vocabulary(); }
   int64_t max_positions() const { return max_positions_; }    // the least of all
   int64_t decoder_layers() const { return decoder_layers_; }  // likewise
   std::span<const Engine> engines() const { return engines_; }
@@ -51,6 +51,10 @@ class Ensemble {
   // models, every query is for whole rows.
   void step(Step step, std::span<const Sentence> sentences, int attention_from_top,
             const Listener& listener, Team* team);
+  // Decodes rows for their keys and values alone: the prompt of a language model.
+  void read(const Step& step, Team* team) {
+    for (auto& engine : engines_) engine.decode(step, team);
+  }
   void release_large() {  // as Engine::release_large
     for (auto& engine : engines_) engine.release_large();
   }

@@ -170,6 +170,7 @@ std::shared_ptr<Part> TextToTokens::make_part(std::string_view text, std::vector
   if (part->before.empty() && !is_first_part) part->before = tools_.joint;
   part->marks = by_pieces(cut.marks, text, part->tokens.size() - tags() - 1);
   part->source_end = cutter_->source_end();
+  part->ends_line = parts_.empty() && cutter_->is_last();
   if (std::exchange(is_first_, false)) {
     part->prefix = prefix_of_sentence();
     const size_t count = cutter_->sentence() + 1;
@@ -270,17 +271,17 @@ void TokensToText::add(const Line& line, const Part& part) {
   const size_t before = parts_ == 0 ? static_cast<size_t>(search_.n_best) : made_.outputs.size();
   made_.outputs.resize(std::min(before, most));
   coverage_.resize(made_.outputs.size());
+  const auto pieces =
+      symbols(std::span(part.tokens).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
   for (size_t rank = 0; rank < made_.outputs.size(); ++rank) {
     const Hypothesis& h = hypotheses[is_list ? rank : 0];
     Output& output = made_.outputs[rank];
     if (rank == 0) added_ = output.text.size();
-    append(part, h, output);
+    append(part, pieces, h, output);
     append_text(line, part, h, output.text);
     output.score = h.score;
     coverage_[rank] += h.coverage;
   }
-  const auto pieces =
-      symbols(std::span(part.tokens).subspan(tags(), pieces_of(part)), *tools_.source_vocabulary);
   made_.source_pieces.insert(made_.source_pieces.end(), pieces.begin(), pieces.end());
   ++parts_;
   check_attention(line);
@@ -296,7 +297,8 @@ void TokensToText::check_attention(const Line& line) const {
           line.number, rows, made_.source_pieces.size());
 }
 
-void TokensToText::append(const Part& part, const Hypothesis& h, Output& output) {
+void TokensToText::append(const Part& part, std::span<const std::string> source_pieces,
+                          const Hypothesis& h, Output& output) {
   const std::span<const int32_t> tokens(h.tokens.data(), h.tokens.size() - 1);  // without </s>
   auto& all = output.log_probabilities;
   if (!all.empty()) all.pop_back();  // of the </s> between
@@ -305,6 +307,7 @@ void TokensToText::append(const Part& part, const Hypothesis& h, Output& output)
   const auto pieces = symbols(tokens, *tools_.target_vocabulary);
   output.pieces.insert(output.pieces.end(), pieces.begin(), pieces.end());
   output.doubts.add(doubts_about(tokens, std::span(part.tokens).subspan(tags(), pieces_of(part))));
+  output.doubts.is_copy |= is_copy(pieces, source_pieces);
   for (size_t i = 0; i < tokens.size() && search_.with_attention; ++i) {
     const auto from = h.attention[i].begin() + static_cast<std::ptrdiff_t>(tags());
     auto& row = output.attention.emplace_back(made_.source_pieces.size());

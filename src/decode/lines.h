@@ -85,6 +85,7 @@ struct Part {
   std::vector<SentenceMark> marks;
   size_t source_end = 0;   // bytes of the line up to its end
   bool continues = false;  // the alternatives of its line are its own
+  bool ends_line = false;  // surely; at most white space and markup follow it
   bool is_done = false;    // the outcome is there
   Crew::Outcome outcome = {};
 };
@@ -100,10 +101,12 @@ struct Line {
 };
 
 // How far a line is: the text of its best translation that was added last, without what may still
-// follow it, and the bytes of its source up to there.
+// follow it, and the bytes of its source up to there. At the end of the source nothing else is
+// translated.
 struct Progressed {
   std::string_view added;
   size_t source_bytes;
+  bool is_end = false;
 };
 
 // Fails at a word that is no text, and would take longer to segment than anybody means to wait.
@@ -194,7 +197,8 @@ class TokensToText {
   // A part is its tag, its pieces, </s>. The tag is ours, and nobody is told of it.
   size_t tags() const { return tools_.source_tag.empty() ? 0 : 1; }
   size_t pieces_of(const Part& part) const { return part.tokens.size() - 1 - tags(); }
-  void append(const Part& part, const Hypothesis& hypothesis, Output& output);
+  void append(const Part& part, std::span<const std::string> source_pieces,
+              const Hypothesis& hypothesis, Output& output);
   void append_text(const Line& line, const Part& part, const Hypothesis& hypothesis,
                    std::string& text);
   std::vector<std::string> pieces_of_text(const Part& part, const Hypothesis& hypothesis) const;

@@ -46,8 +46,12 @@ void check_symbols(const Request& request, int64_t vocabulary) {
 
 void check_request(const Request& request, const model::Config& config) {
   const auto length = static_cast<int64_t>(request.source.size());
-  require(length > 0 && length <= config.max_positions,
-          "a source has {} tokens, the model takes from 1 to {}", length, config.max_positions);
+  if (config.has_encoder()) {
+    require(length > 0 && length <= config.max_positions,
+            "a source has {} tokens, the model takes from 1 to {}", length, config.max_positions);
+  } else {
+    require(length == 0, "a language model takes no source");
+  }
   require(static_cast<int64_t>(request.prefix.size()) < config.max_positions,
           "a prefix has {} tokens, the model takes up to {}", request.prefix.size(),
           config.max_positions - 1);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -11,12 +12,14 @@
 
 namespace residual::decode {
 
-// A sentence to translate.
+// A sentence to translate, or a text to continue.
 struct Request {
   uint64_t id = 0;              // given back with the result
   uint64_t caller = 0;          // who wants it: a Crew serves callers in turn
-  std::vector<int32_t> source;  // ends in </s>
-  std::vector<int32_t> prefix;  // tokens that every translation begins with
+  std::vector<int32_t> source;  // ends in </s>; empty for a language model
+  // Tokens that every translation begins with. For a language model, the text to continue:
+  // hypotheses and their scores begin after it.
+  std::vector<int32_t> prefix;
   // Symbols that it may consist of, ascending, </s> and the prefix's among them; empty: all. Their
   // probabilities sum to 1. Searches that must look at whole rows of logits (sampling, several
   // models, no_repeat_ngram, repetition_penalty, a negative unk_penalty, phrases) take no notice.
@@ -29,6 +32,15 @@ struct Request {
   // Once true, nobody wants the result any more: it ends without one.
   std::shared_ptr<const std::atomic<bool>> unwanted;
 
+  // Hears of each token as soon as no other hypothesis is left, from the thread that searches. A
+  // beam, or several draws, may say nothing.
+  std::function<void(int32_t token)> progress;
+
+  bool is_text() const { return source.empty(); }  // of a language model
+  // Tokens that are read before the first one is searched for.
+  int64_t read_tokens() const {
+    return static_cast<int64_t>(is_text() ? prefix.size() : source.size());
+  }
   bool is_unwanted() const { return unwanted && *unwanted; }
 };
 

@@ -23,7 +23,7 @@ void check(const Pair& pair, const model::Config& config) {
               vocabulary);
     }
   };
-  fits(pair.source, config.source_vocabulary, "source");
+  if (config.has_encoder()) fits(pair.source, config.source_vocabulary, "source");
   fits(pair.target, config.target_vocabulary, "target");
 }
 
@@ -106,7 +106,7 @@ std::vector<std::vector<float>> score(std::span<Engine> engines, std::span<const
 
 std::vector<float> forced_logits(Engine& engine, const Pair& pair) {
   const Rows hidden = forced(engine, {&pair, 1}, nullptr);
-  std::vector<float> logits(hidden.rows() * engine.weights().config().target_vocabulary);
+  std::vector<float> logits(hidden.rows() * engine.weights().config().output_vocabulary());
   engine.project(hidden, 0, hidden.rows(), logits.data(), nullptr);
   return logits;
 }

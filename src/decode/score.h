@@ -10,7 +10,7 @@
 namespace residual::decode {
 
 struct Pair {
-  std::vector<int32_t> source, target;  // both end in </s>
+  std::vector<int32_t> source, target;  // both end in </s>; a language model's source is empty
 };
 
 // log p(target_i | target_1 ... target_{i-1}, source) for every token of every target. Of several

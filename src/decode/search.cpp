@@ -42,6 +42,9 @@ void Search::add(std::vector<Request> requests, Team* team) {
     sources.emplace_back(request.source);
   }
   auto memories = models_.encode(sources, team);
+  int64_t longest = 0;
+  for (const auto& r : requests) longest = std::max(longest, r.is_text() ? r.read_tokens() : 0);
+  widen_paths(longest + 1);
   grow(paths_, (rows_ + static_cast<int64_t>(requests.size())) * path_stride_);
   const Weights& weights = models_.engines()[0].weights();
   const bool never_unk = weights.config().never_predicts_unk();
@@ -50,7 +53,7 @@ void Search::add(std::vector<Request> requests, Team* team) {
     s.request = std::move(requests[i]);
     if (!s.request.search) s.request.search = options_;
     if (s.options().sampling.is_on) s.request.phrases = nullptr;
-    s.restrictions = Restrictions(s.options(), never_unk, s.request.phrases.get());
+    s.restrictions = Restrictions(s.options(), never_unk, s.request.phrases.get(), s.prompt());
     s.is_summarised = models_.engines().size() == 1 && !s.options().sampling.is_on &&
                       !s.restrictions.need_whole_rows();
     if (s.is_summarised && !s.request.symbols.empty()) {
@@ -64,7 +67,51 @@ void Search::add(std::vector<Request> requests, Team* team) {
     s.live.reserve(s.options().beam);
     s.live.push_back({root, 0});
     paths_[rows_++ * path_stride_] = root;
+    if (s.prompt() > 0) read_prompt(s, team);
   }
+}
+
+// Puts the prompt into the cache in a few passes instead of a step for each token. The last token
+// is left to the next step. REQUIRES: the sentence has the last row, and paths have room.
+void Search::read_prompt(Sentence& s, Team* team) {
+  constexpr int64_t kRows = 256;  // of a pass
+  const std::vector<int32_t>& prompt = s.request.prefix;
+  s.length = s.prompt();
+  int32_t* const path = paths_.data() + (rows_ - 1) * path_stride_;
+  for (int64_t i = 0; i < s.length; ++i) {
+    path[i + 1] = tree_.add(path[i], prompt[i], 0);
+    tree_.release(path[i]);
+  }
+  s.live[0].node = path[s.length];
+  std::vector<int32_t> slots;
+  for (int64_t first = 0; first < s.length; first += kRows) {
+    const int64_t end = std::min(first + kRows, s.length);
+    tokens_.clear();
+    positions_.clear();
+    slots.clear();
+    for (int64_t i = first; i < end; ++i) {
+      tokens_.push_back(tree_[path[i]].token);
+      positions_.push_back(static_cast<int32_t>(i + 1));
+      slots.insert(slots.end(), path, path + end);
+    }
+    models_.read({.tokens = tokens_,
+                  .positions = positions_,
+                  .slots = slots.data(),
+                  .slot_stride = end,
+                  .slot_count = tree_.size()},
+                 team);
+  }
+}
+
+void Search::widen_paths(int64_t stride) {
+  const int64_t before = path_stride_;
+  while (path_stride_ < stride) path_stride_ *= 2;
+  if (path_stride_ == before) return;
+  std::vector<int32_t> wide(static_cast<size_t>(rows_ * path_stride_));
+  for (int64_t i = 0; i < rows_; ++i) {
+    std::copy_n(paths_.data() + i * before, before, wide.data() + i * path_stride_);
+  }
+  paths_ = std::move(wide);
 }
 
 void Search::step(const Done& done, Team* team) {
@@ -137,6 +184,7 @@ void Search::advance(Sentence& s) {
     propose(s);
   }
   select(s);
+  report(s);
 }
 
 // Candidates by the sentence's rule.
@@ -187,6 +235,12 @@ void Search::select(Sentence& s) {
   ++s.length;
 }
 
+// Once there is a single hypothesis, its tokens are final.
+void Search::report(const Sentence& s) const {
+  const bool is_single = s.options().beam == 1 && s.live.size() == 1;
+  if (s.request.progress && is_single) s.request.progress(tree_[s.live[0].node].token);
+}
+
 void Search::extend(Sentence& s, const Candidate& c) {
   const Live& parent = parents_[c.parent];
   const int32_t node = tree_.add(parent.node, c.choice.token, c.choice.log_probability);
@@ -205,19 +259,20 @@ void Search::extend(Sentence& s, const Candidate& c) {
 
 void Search::finish(Sentence& s, const Candidate& c) {
   Hypothesis h;
-  h.score = normalised(s.options(), c.score, s.length + 1);
+  const int64_t length = s.length - s.prompt();  // without </s>
+  h.score = normalised(s.options(), c.score, length + 1);
   const int64_t group = s.group_of(c.lane);
   // Coverage can only lower the score: what is too late without it need not be put together.
   if (comes_too_late(s, group, h.score)) return;
-  h.tokens.assign(s.length + 1, kEos);
-  h.log_probabilities.assign(s.length + 1, c.choice.log_probability);
+  h.tokens.assign(length + 1, kEos);
+  h.log_probabilities.assign(length + 1, c.choice.log_probability);
   if (s.options().needs_attention()) {
     const float* attention = models_.attention(s.first_row + c.parent);
     h.attention.resize(s.length + 1);
     h.attention[s.length].assign(attention, attention + s.request.source.size());
   }
   int32_t node = s.live[c.parent].node;
-  for (int64_t i = s.length - 1; i >= 0; --i, node = tree_[node].parent) {
+  for (int64_t i = length - 1; i >= 0; --i, node = tree_[node].parent) {
     h.tokens[i] = tree_[node].token;
     h.log_probabilities[i] = tree_[node].log_probability;
     if (s.options().needs_attention()) h.attention[i] = node_attention_[node];

@@ -35,9 +35,9 @@ class Search {
   void step(const Done& done, Team* team = nullptr);
 
   int64_t sentences() const { return static_cast<int64_t>(sentences_.size()); }
-  // Of the live sentences: source tokens, and rows that a step may have.
+  // Of the live sentences: tokens read (sources or prompts), and rows that a step may have.
   int64_t source_tokens() const {
-    return total([](const Sentence& s) { return static_cast<int64_t>(s.request.source.size()); });
+    return total([](const Sentence& s) { return s.request.read_tokens(); });
   }
   int64_t beams() const {
     return total([](const Sentence& s) { return s.options().beam; });
@@ -52,6 +52,9 @@ class Search {
   }
   void collect_rows();
   void advance(Sentence& sentence);
+  void read_prompt(Sentence& sentence, Team* team);
+  void widen_paths(int64_t stride);
+  void report(const Sentence& sentence) const;
   void propose(Sentence& sentence);
   void end(const Sentence& sentence);
   void select(Sentence& sentence);

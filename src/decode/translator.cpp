@@ -151,6 +151,7 @@ Translator::Translator(std::vector<std::shared_ptr<const Weights>> models, TextT
       tools_(std::move(tools)),
       crew_(models_, options.search, options.crew) {
   for (const auto& model : models_) {
+    require(model->config().kind == model::Kind::translation, "only translation models translate");
     require(model->config().source_vocabulary == tools_.source_vocabulary->size() &&
                 model->config().target_vocabulary == tools_.target_vocabulary->size(),
             "{}the model has {} source and {} target symbols, its vocabularies {} and {}",
@@ -286,7 +287,7 @@ void Translator::deliver(const Stream& stream, Conveyor& conveyor) {
     while (const auto part = conveyor.pop_part(*line)) {
       if (part->outcome.error) std::rethrow_exception(part->outcome.error);
       writer.add(*line, *part);
-      if (stream.progress) stream.progress({writer.added(), part->source_end});
+      if (stream.progress) stream.progress({writer.added(), part->source_end, part->ends_line});
     }
     if (line->error) std::rethrow_exception(line->error);
     Translation translation = writer.take(*line);

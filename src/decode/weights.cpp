@@ -23,6 +23,18 @@ std::span<const float> numbers(const Weights::Find& find, const std::string& nam
   return found->numbers;
 }
 
+const char* commands_of(model::Kind kind) {
+  switch (kind) {
+    case model::Kind::language:
+      return "is a language model; use it with `residual generate` or `residual score-text`";
+    case model::Kind::masked:
+      return "is a masked model; use it with `residual fill` or `residual embed`";
+    case model::Kind::translation:
+      break;
+  }
+  return "is a translation model; use it with `residual translate` or `residual score-pairs`";
+}
+
 std::vector<float> output_bias(const model::Config& config, const Weights::Find& find) {
   if (!config.has_output_bias()) return {};
   const auto bias = numbers(find, model::kOutputBias);
@@ -232,7 +244,7 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       check_(std::move(check)),
       owner_(std::move(owner)),
       output_(find_(model::output_embedding(config_)), output_bias(config_, find_),
-              static_cast<int>(config_.target_vocabulary), static_cast<int>(config_.width),
+              static_cast<int>(config_.output_vocabulary()), static_cast<int>(config_.width),
               precision, owner_) {
   if (precision == Precision::float32 ||
       std::holds_alternative<Int8>(find_(model::output_embedding(config_)))) {
@@ -262,9 +274,10 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
   const int64_t d = config.width;
   const std::string output = model::output_embedding(config);
   if (!output_.has_screen()) {
-    packer.matrix(output_matrix, find_(output), output_.bias(), d, config.target_vocabulary);
+    packer.matrix(output_matrix, find_(output), output_.bias(), d, config.output_vocabulary());
   }
   for (const Side side : {Side::encoder, Side::decoder}) {
+    if (side == Side::encoder ? !config.has_encoder() : !config.has_decoder()) continue;
     StackWeights& stack = side == Side::encoder ? stacks.encoder : stacks.decoder;
     const schemes::Stack shape = model::stack(config, side);
     const std::string table =
@@ -284,7 +297,7 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
       packer.linear(layer.self.output, name(0, "output"), d, 0, d);
       packer.linear(layer.feed_forward.inner, name(last, "inner"), d, 0, config.inner);
       packer.linear(layer.feed_forward.outer, name(last, "outer"), config.inner, 0, d);
-      if (side == Side::encoder) continue;
+      if (shape.blocks_per_layer == 2) continue;
       packer.linear(layer.cross.query, name(1, "query"), d, 0, d);
       packer.linear(layer.cross.key, name(1, "key_value"), d, 0, d);
       packer.linear(layer.cross.value, name(1, "key_value"), d, d, d);
@@ -302,10 +315,9 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
 }
 
 std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directory> directory,
-                                            Precision precision) {
+                                            Precision precision, model::Kind kind) {
   const model::Config& config = directory->description().model;
-  require(config.kind == model::Kind::translation, "{}: is not a translation model",
-          directory->path().string());
+  require(config.kind == kind, "{}: {}", directory->path().string(), commands_of(config.kind));
   const auto find = file_values(directory);
   // A copy of `find` keeps the file.
   return std::make_shared<Weights>(config, find, precision, std::make_shared<Weights::Find>(find),
@@ -315,7 +327,6 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
 std::shared_ptr<const Weights> copy_weights(
     const model::Config& config, const std::map<std::string, std::span<const float>>& parameters,
     Precision precision) {
-  require(config.kind == model::Kind::translation, "only translation models can be decoded");
   for (const auto& p : model::parameters(config)) {
     const auto given = parameters.find(p.name);
     require(given != parameters.end(), "no values for parameter {}", p.name);
@@ -325,8 +336,9 @@ std::shared_ptr<const Weights> copy_weights(
   const auto embeddings = std::make_shared<std::map<std::string, std::vector<float>>>();
   for (const auto& name : {model::source_embedding(config), model::target_embedding(config),
                            model::output_embedding(config)}) {
-    const auto& given = parameters.at(name);
-    embeddings->try_emplace(name, given.begin(), given.end());
+    const auto given = parameters.find(name);  // a model with one stack has no other's
+    if (given == parameters.end()) continue;
+    embeddings->try_emplace(name, given->second.begin(), given->second.end());
   }
   const auto find = [&](const std::string& name) -> Values {
     if (const auto copy = embeddings->find(name); copy != embeddings->end()) {

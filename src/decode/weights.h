@@ -54,7 +54,7 @@ struct FeedForwardWeights {
 };
 struct LayerWeights {
   SelfAttentionWeights self;
-  CrossAttentionWeights cross;  // of decoder layers
+  CrossAttentionWeights cross;  // of a translation model's decoder
   FeedForwardWeights feed_forward;
 };
 struct StackWeights {
@@ -63,7 +63,7 @@ struct StackWeights {
   std::unique_ptr<schemes::Scheme<RowArithmetic>> scheme;
 };
 
-// A translation model ready to run: matrices for products, the scheme bound to its parameters. Any
+// A model of any kind, ready to run: matrices for products, the scheme bound to its parameters. Any
 // number of threads may use one.
 class Weights {
  public:
@@ -120,9 +120,11 @@ class Weights {
   mutable std::deque<std::vector<float>> scheme_parameters_;
 };
 
-// From a model's directory: pages of its file are dropped again once packed.
+// From a model's directory: pages of its file are dropped again once packed. An Error, which names
+// the commands that would do, if the model is of another kind than `kind`.
 std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directory> directory,
-                                            Precision precision);
+                                            Precision precision,
+                                            model::Kind kind = model::Kind::translation);
 
 // From memory, all of it copied: training may go on.
 std::shared_ptr<const Weights> copy_weights(

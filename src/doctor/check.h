@@ -35,6 +35,10 @@ std::vector<Check> self_test();
 // same version; with `run`, also trains for a few updates.
 std::vector<Check> check_training(const fs::path& residual, bool run);
 
+// Lets residual-train compare the reference operators on a device, "cuda" or "cpu", with the CPU's:
+// the first updates of every residual scheme.
+std::vector<Check> check_device(const fs::path& residual, const std::string& device);
+
 // Runs a check; an exception becomes a problem with its message as the finding.
 Check guarded(const std::string& name, const std::string& fix, const std::function<Check()>& body);
 

@@ -109,11 +109,42 @@ Check check_updates(const fs::path& residual) {
   });
 }
 
+// As `residual train` finds it: beside `residual`, or in PATH.
+fs::path training_program(const fs::path& residual) {
+  const fs::path beside = residual.parent_path() / "residual-train";
+  return fs::exists(beside) ? beside : "residual-train";
+}
+
 }  // namespace
 
+std::vector<Check> check_device(const fs::path& residual, const std::string& device) {
+  const std::string program = training_program(residual).string();
+  const std::string fix = "--device cpu works everywhere";
+  std::vector<Check> checks;
+  const Check all = guarded("device", fix, [&] {
+    // One line for each check: "ok" or "problem", the name, and the finding, after tabs.
+    const ProcessResult asked = run_process({program, "check-device", device});
+    require(asked.exit_code != 127, "residual-train is not installed; {}", kInstall);
+    std::istringstream lines(asked.output);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t name = line.find('\t'), found = line.find('\t', name + 1);
+      require(found != std::string::npos, "{} check-device wrote \"{}\"", program, line);
+      const bool passed = line.starts_with("ok");
+      checks.push_back({.name = line.substr(name + 1, found - name - 1),
+                        .status = passed ? Status::ok : Status::problem,
+                        .found = line.substr(found + 1),
+                        .fix = passed ? "" : "train on the CPU, and report this"});
+    }
+    require(asked.exit_code == 0, "{} cannot be used; the message above says why", device);
+    return Check{.name = "device",
+                 .found = fmt::format("{}: {} checks were run on it", device, checks.size())};
+  });
+  checks.insert(checks.begin(), all);
+  return checks;
+}
+
 std::vector<Check> check_training(const fs::path& residual, bool run) {
-  fs::path program = residual.parent_path() / "residual-train";
-  if (!fs::exists(program)) program = "residual-train";  // from PATH, as `residual train` does
+  const fs::path program = training_program(residual);
   std::vector<Check> checks = {check_program(program)};
   if (run && checks[0].status == Status::ok) checks.push_back(check_updates(residual));
   return checks;

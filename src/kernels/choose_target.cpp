@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
 #include <string>
@@ -21,6 +22,7 @@ namespace hwy {
 namespace {
 
 int64_t set_for_test = 0;
+std::atomic<int64_t> supported = 0;  // 0: not known yet
 
 // Each instruction set includes those before it, so the first missing one ends the list.
 int64_t detected() {
@@ -41,6 +43,10 @@ int64_t detected() {
     return targets;
   }
   targets |= HWY_AVX2;
+  constexpr unsigned kAvxVnni = 1 << 4;
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & kAvxVnni) != 0) {
+    targets |= RESIDUAL_AVX_VNNI;
+  }
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512bw")) {
     return targets;
@@ -63,14 +69,20 @@ std::string lower_case_name(int64_t target) {
 }
 
 // The environment variable RESIDUAL_CPU names the best instruction set that kernels may use. In
-// Highway's masks a better one has a lower bit.
+// Highway's masks a better one has a lower bit. AVX2 includes AVX-VNNI only by its own name.
 int64_t allowed(int64_t targets) {
   const char* const limit = std::getenv("RESIDUAL_CPU");
   if (limit == nullptr || *limit == '\0') return targets;
   std::string names;
+  if ((targets & RESIDUAL_AVX_VNNI) != 0) {
+    names = "avx2_vnni";
+    if (strcasecmp(names.c_str(), limit) == 0) return targets & -HWY_AVX2;
+  }
   for (int64_t rest = targets & HWY_TARGETS; rest != 0; rest &= rest - 1) {
     const int64_t best = rest & -rest;
-    if (strcasecmp(TargetName(best), limit) == 0) return targets & -best;
+    if (strcasecmp(TargetName(best), limit) == 0) {
+      return targets & -best & ~(best == HWY_AVX2 ? RESIDUAL_AVX_VNNI : 0);
+    }
     names += (names.empty() ? "" : ", ") + lower_case_name(best);
   }
   residual::fail("RESIDUAL_CPU: expected an instruction set of this CPU ({}), got \"{}\"", names,
@@ -79,10 +91,18 @@ int64_t allowed(int64_t targets) {
 
 }  // namespace
 
-int64_t SupportedTargets() { return set_for_test != 0 ? set_for_test : allowed(detected()); }
+int64_t SupportedTargets() {
+  int64_t targets = supported.load(std::memory_order_relaxed);
+  if (targets == 0) {
+    targets = set_for_test != 0 ? set_for_test : allowed(detected());
+    supported.store(targets, std::memory_order_relaxed);
+  }
+  return targets;
+}
 
 void SetSupportedTargetsForTest(int64_t targets) {
   set_for_test = targets;
+  supported = 0;
   GetChosenTarget().DeInit();
 }
 

@@ -9,7 +9,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 
-const char* name() { return hwy::TargetName(HWY_TARGET); }
+const char* name() {
+  return HWY_TARGET == HWY_AVX2 && has_avx_vnni() ? "AVX2_VNNI" : hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace residual::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -19,7 +21,12 @@ namespace residual::kernels {
 
 HWY_EXPORT(name);
 
-const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(name)(); }
+bool has_avx_vnni() { return (hwy::SupportedTargets() & RESIDUAL_AVX_VNNI) != 0; }
+
+const char* instruction_set() {
+  hwy::SupportedTargets();  // refuses a wrong RESIDUAL_CPU also where there is one target only
+  return HWY_DYNAMIC_DISPATCH(name)();
+}
 
 }  // namespace residual::kernels
 #endif

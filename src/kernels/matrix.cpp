@@ -30,11 +30,11 @@ int element_bytes(Precision precision) {
   return 0;
 }
 
-int group_of(Precision precision) { return precision == Precision::int8 ? int8_group() : 1; }
+int group_of(Precision precision) { return precision == Precision::int8 ? int8_layout().group : 1; }
 
 // The number of input groups of a row.
 int64_t depth_of(int in, Precision precision) {
-  return (in + group_of(precision) - 1) / group_of(precision);
+  return precision == Precision::int8 ? int8_layout().depth(in) : in;
 }
 
 Memory aligned_memory(size_t bytes) {
@@ -89,9 +89,9 @@ PackedMatrix PackedMatrix::unpacked(std::shared_ptr<const int8_t> weight, const 
 }
 
 bool PackedMatrix::fits_unpacked(int out, int in, Precision precision) {
-  constexpr int kInt8Group = 4;  // as in multiply_int8_rows()
+  constexpr int kInt8Group = 4;  // of the CPUs that fit any
   const bool is_int8 = precision == Precision::int8;
-  if (is_int8 && int8_group() != kInt8Group) return false;
+  if (is_int8 && !int8_layout().fits_unpacked) return false;
   return in % (is_int8 ? kMostLanes * kInt8Group : kMostLanes) == 0 && out >= kMostLanes;
 }
 
@@ -252,7 +252,6 @@ void PackedMatrix::copy_row(int o, float* row) const {
 }
 
 void PackedMatrix::multiply(const Product& product) const {
-  thread_local std::vector<std::byte> scratch;  // grows to the thread's largest int8 product
   Product p = product;
   if (p.x_stride == 0) p.x_stride = in();
   if (p.y_stride == 0) p.y_stride = out();
@@ -265,10 +264,7 @@ void PackedMatrix::multiply(const Product& product) const {
     case Precision::int16:
       return multiply_int16(view(), p);
     case Precision::int8:
-      const size_t bytes = p.rows * (depth_of(in_, precision_) + 1) * sizeof(int32_t);
-      if (scratch.size() < bytes) scratch.resize(bytes);
-      return is_packed_ ? multiply_int8(view(), p, scratch.data())
-                        : multiply_int8_rows(view(), p, scratch.data());
+      return is_packed_ ? multiply_int8(view(), p) : multiply_int8_rows(view(), p);
   }
 }
 

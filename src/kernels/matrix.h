@@ -50,11 +50,12 @@ constexpr int kMostLanes = 16;  // floats in the widest vector of any CPU
 struct Panels {
   int out = 0, in = 0;
   // [panels][ceil(in / group)][kPanel][group], zero-padded. `group` inputs lie side by side for
-  // each output: 1, or for int8 as many as the CPU's dot product instruction takes.
+  // each output: 1, or for int8 as many as the CPU's dot product instruction takes (Int8Layout,
+  // which may also round up the number of groups).
   const void* weights = nullptr;
   const float* bias = nullptr;    // [panels * kPanel], as are all below; zero if there is none
   const float* scales = nullptr;  // int16 and int8 only
-  const int32_t* correction = nullptr;  // int8 only: where the sums start, see multiply_int8.cpp
+  const int32_t* correction = nullptr;  // int8 only: where the sums start, see int8.h
 };
 
 // Memory of packed weights, aligned to a cache line; a part may keep the whole alive.

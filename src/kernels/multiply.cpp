@@ -184,23 +184,32 @@ template <bool kIsScaled, class Weight>
 struct FloatStrips {
   using Word = float;
   static constexpr auto kTag = kFloats;
+  static constexpr int kRows = kTileRows, kGroups = 1, kWords = 1;
+  static constexpr int64_t kGroupBytes = sizeof(Weight);
 
   HWY_INLINE Floats start(int64_t column) const {
     return kIsScaled ? hn::Zero(kFloats) : hn::LoadU(kFloats, m.bias + column);
   }
-  static HWY_INLINE Floats add(Floats value, Floats weights, Floats sum) {
-    return hn::MulAdd(value, weights, sum);
+  template <class S>
+  static HWY_INLINE void add(const float* x, int64_t stride, const float* w,
+                             Floats (&sum)[S::rows][S::vectors]) {
+    Floats weights[S::vectors];
+    for (int v = 0; v < S::vectors; ++v) weights[v] = hn::Load(kFloats, w + v * kLanes);
+    for (int r = 0; r < S::rows; ++r) {
+      const Floats value = hn::Set(kFloats, x[r * stride]);
+      for (int v = 0; v < S::vectors; ++v) sum[r][v] = hn::MulAdd(value, weights[v], sum[r][v]);
+    }
   }
+  static constexpr bool has_rest(int64_t /*row*/, int64_t /*rows*/) { return false; }
+  template <class S>
+  static void add_rest(const Slice&, int64_t, const float*, const StripTile<S>&) {}
   HWY_INLINE Floats finish(Floats sum, int64_t /*row*/, int64_t column) const {
     if constexpr (!kIsScaled) return sum;
     return hn::MulAdd(sum, hn::LoadU(kFloats, m.scales + column),
                       hn::LoadU(kFloats, m.bias + column));
   }
-  static HWY_INLINE void widen(const std::byte* from, float* to) {
-    const auto* const w = reinterpret_cast<const Weight*>(from);
-    for (int v = 0; v < kStripVectors; ++v) {
-      hn::Store(load(w + v * kLanes), kFloats, to + v * kLanes);
-    }
+  static HWY_INLINE Floats widen(const std::byte* from) {
+    return load(reinterpret_cast<const Weight*>(from));
   }
 
   const Panels& m;
@@ -216,7 +225,7 @@ void multiply_float(const Panels& m, const Product& p) {
     constexpr int64_t kManyRows = std::is_same_v<Weight, float> ? 48 : 24;
     if (p.rows >= kManyRows) {
       const FloatStrips<kIsScaled, Weight> strips = {m, p.x, p.x_stride};
-      return multiply_strips(strips, m, p, m.in, sizeof(Weight));
+      return multiply_strips(strips, m, p, m.in);
     }
   } else if constexpr (!std::is_same_v<Weight, float>) {
     // A widened panel must fit into the second-level cache beside rows of x and the next narrow

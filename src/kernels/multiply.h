@@ -13,12 +13,23 @@ void multiply_int16(const Panels& m, const Product& p);
 // REQUIRES: PackedMatrix::fits_unpacked(out, in).
 void multiply_rows(const Panels& m, const Product& p);
 
-// `scratch` holds, for each row, ceil(in / group) words of 32 bits and one more.
-void multiply_int8(const Panels& m, const Product& p, std::byte* scratch);
+void multiply_int8(const Panels& m, const Product& p);
 // The same with unpacked weights [out, in] and without a correction.
 // REQUIRES: PackedMatrix::fits_unpacked(out, in, Precision::int8).
-void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch);
-// Returns Panels::group of int8 weights on this CPU. If it is 4, unpacked weights are supported.
-int int8_group();
+void multiply_int8_rows(const Panels& m, const Product& p);
+
+// How int8 weights lie in panels on this CPU.
+struct Int8Layout {
+  int group = 1;   // Panels::group
+  int groups = 1;  // whose number is a multiple of this
+  bool fits_unpacked = false;
+
+  // Returns the number of groups of a row.
+  constexpr int64_t depth(int64_t in) const {
+    const int64_t inputs = int64_t{group} * groups;
+    return (in + inputs - 1) / inputs * groups;
+  }
+};
+Int8Layout int8_layout();
 
 }  // namespace residual::kernels

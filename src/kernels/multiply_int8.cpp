@@ -9,75 +9,30 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
+#include "kernels/instruction_set.h"
+#include "kernels/int8.h"
 #include "kernels/strips.h"
 #include "kernels/tiles.h"
 
-// Rows of x are quantised into 32-bit words of kGroup elements, weights lie in groups of the same
-// size, and a dot product instruction adds a word's products to an int32. With VNNI, a group is
-// four unsigned by signed bytes: a word holds x + 128, and sums start at -128 times the sum of the
-// weights. Without VNNI, a group is two signed 16-bit numbers. No step of either can overflow.
-//
-// AVX2 has no faster exact way: unsigned by signed bytes (vpmaddubsw) saturate at 16 bits, and the
-// instructions that prevent it (vpsignb) leave 147 of the 193 GOP/s that pairs of 16-bit numbers
-// can reach on Zen 4. The saturating product alone reaches 234, and changes words.
 HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
-const hn::ScalableTag<uint32_t> kUints;
-using Uints = hn::Vec<decltype(kUints)>;
-
+template <class Element>
+HWY_INLINE void store_low_bits(Uints x, Element* q) {
 #if HWY_TARGET == HWY_AVX3_DL
-using Element = uint8_t;
-constexpr int64_t kGroup = 4;
-constexpr int kOffset = 128;
-
-HWY_INLINE Ints load_weights(const int8_t* w) {
-  return hn::BitCast(kInts, hn::Load(hn::ScalableTag<int8_t>(), w));
-}
-
-// This is assembly because Highway 1.0.3 has no such operation and its target attributes do not
-// enable the intrinsic.
-HWY_INLINE Ints dot(Ints x, Ints w, Ints sum) {
-  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(x.raw), "v"(w.raw));
-  return sum;
-}
-
-// Highway 1.0.3's TruncateTo takes the wrong bytes on this target.
-HWY_INLINE void store_low_bits(Uints x, uint8_t* q) {
+  // Highway 1.0.3's TruncateTo takes the wrong bytes on this target.
   _mm_storeu_si128(reinterpret_cast<__m128i*>(q), _mm512_cvtepi32_epi8(x.raw));
-}
 #else
-using Element = int16_t;
-constexpr int64_t kGroup = 2;
-constexpr int kOffset = 0;
-
-HWY_INLINE Ints load_weights(const int8_t* w) {
-  const hn::ScalableTag<int16_t> wide;
-  return hn::BitCast(kInts, hn::PromoteTo(wide, hn::Load(hn::Rebind<int8_t, decltype(wide)>(), w)));
-}
-
-HWY_INLINE Ints dot(Ints x, Ints w, Ints sum) {
-#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
-  const hn::ScalableTag<int16_t> shorts;
-  Ints unused = sum;
-  return hn::ReorderWidenMulAccumulate(kInts, hn::BitCast(shorts, x), hn::BitCast(shorts, w), sum,
-                                       unused);
-#else
-  const auto low = [](Ints v) HWY_ATTR { return hn::ShiftRight<16>(hn::ShiftLeft<16>(v)); };
-  const Ints high = hn::Mul(hn::ShiftRight<16>(x), hn::ShiftRight<16>(w));
-  return hn::Add(sum, hn::Add(high, hn::Mul(low(x), low(w))));
+  using Bits = std::make_unsigned_t<Element>;
+  const hn::Rebind<Bits, decltype(kUints)> out;
+  hn::StoreU(hn::TruncateTo(out, x), out, reinterpret_cast<Bits*>(q));
 #endif
 }
-
-HWY_INLINE void store_low_bits(Uints x, int16_t* q) {
-  const hn::Rebind<uint16_t, decltype(kUints)> out;
-  hn::StoreU(hn::TruncateTo(out, x), out, reinterpret_cast<uint16_t*>(q));
-}
-#endif
 
 // Finds the largest |x_i| by comparing bits, which order like the numbers, with infinity and NaN
 // above all others.
@@ -97,15 +52,18 @@ float largest(const float* x, int count) {
   return std::bit_cast<float>(all);
 }
 
-// Quantises a row; returns its scale, NaN if x is not finite.
-float quantize_row(const float* x, int count, Element* q) {
+// Quantises a row to `depth` groups; returns its scale, NaN if x is not finite.
+template <class A>
+float quantize_row(const float* x, int count, int64_t depth, typename A::Element* q) {
+  using Element = typename A::Element;
+  constexpr int kOffset = A::kOffset;
   const float most = largest(x, count);
   // Below this limit, 127 / most would overflow; such a row counts as zero, because its products
   // are negligible in any float32 sum.
   constexpr float kSmallest = 1e-30F;
   const bool usable = most > kSmallest && std::isfinite(most);
   if (!usable) {
-    std::fill_n(q, (count + kGroup - 1) / kGroup * kGroup, Element{kOffset});
+    std::fill_n(q, depth * A::kGroup, Element{kOffset});
     return std::isfinite(most) ? 0 : std::numeric_limits<float>::quiet_NaN();
   }
   const float inverse = 127 / most;
@@ -118,18 +76,9 @@ float quantize_row(const float* x, int count, Element* q) {
     store_low_bits(hn::BitCast(kUints, rounded), q + i);
   }
   for (; i < count; ++i) q[i] = static_cast<Element>(std::lrint(x[i] * inverse) + kOffset);
-  for (; i % kGroup != 0; ++i) q[i] = kOffset;
+  std::fill(q + i, q + depth * A::kGroup, Element{kOffset});
   return most / 127;
 }
-
-constexpr int64_t kWord = sizeof(int32_t);
-
-// The quantised rows of a product.
-struct Quantized {
-  const std::byte* words;
-  const float* scales;
-  int64_t depth;  // words of a row
-};
 
 // Scales a vector of sums into columns of y from `column` on, before the epilogue. It rounds twice
 // instead of using a fused operation, so that CPUs without fused operations give the same bits.
@@ -140,33 +89,45 @@ HWY_INLINE Floats scaled(Ints sum, const Panels& m, int64_t column, float x_scal
   return hn::Add(hn::Mul(hn::ConvertTo(kFloats, sum), both), bias);
 }
 
-template <class S>
+template <class A, class S>
 HWY_NOINLINE void int8_tile(const Panels& m, const Product& p, const Quantized& q, int64_t row,
                             int64_t column, const Ahead& ahead) {
-  const int8_t* w = static_cast<const int8_t*>(m.weights) +
-                    (column / kPanel * q.depth * kPanel + column % kPanel) * kGroup;
-  const auto word = [&](int r, int64_t k) HWY_ATTR {
-    int32_t elements;
-    std::memcpy(&elements, q.words + ((row + r) * q.depth + k) * kWord, kWord);
-    return hn::Set(kInts, elements);
+  constexpr int64_t kRow = kPanel * A::kGroup;  // bytes of a group of a panel
+  const int8_t* const first = static_cast<const int8_t*>(m.weights) +
+                              column / kPanel * q.steps * A::kGroups * kRow +
+                              column % kPanel * A::kGroup;
+  const int8_t* w = first;
+  const auto weights = [&](int64_t group, int v) HWY_ATTR {
+    return A::load_weights(w + group * kRow + v * kLanes * A::kGroup);
   };
+  const int32_t* const x = q.words + row * q.stride;
   const Tile<S> y(p, row, column, m.out - column);
   for (int64_t i = 0; i < y.kLines; ++i) y.fetch(i);
   Ints sum[S::rows][S::vectors];
-  for (int v = 0; v < S::vectors; ++v) {
-    const Ints first =
-        kOffset == 0 ? hn::Zero(kInts) : hn::LoadU(kInts, m.correction + column + v * kLanes);
-    for (int r = 0; r < S::rows; ++r) sum[r][v] = first;
-  }
-  Fetcher fetcher(ahead);
-  for (int64_t k = 0; k < q.depth; ++k, w += kPanel * kGroup) {
-    fetcher.step<S::width * kGroup, kPanel * kGroup>(k, w);
-    Ints weights[S::vectors];
-    for (int v = 0; v < S::vectors; ++v) weights[v] = load_weights(w + v * kLanes * kGroup);
+  const auto over = [](const auto& call) HWY_ATTR {
+#pragma GCC unroll 16  // so that the sums stay in registers
     for (int r = 0; r < S::rows; ++r) {
-      const Ints x = word(r, k);
-      for (int v = 0; v < S::vectors; ++v) sum[r][v] = dot(x, weights[v], sum[r][v]);
+#pragma GCC unroll 16
+      for (int v = 0; v < S::vectors; ++v) call(r, v);
     }
+  };
+  over([&](int r, int v) HWY_ATTR { sum[r][v] = A::start(m, column + v * kLanes); });
+  Fetcher fetcher(ahead);
+  for (int64_t k = 0; k < q.steps; ++k, w += A::kGroups * kRow) {
+    for (int64_t g = 0; g < A::kGroups; ++g) {
+      fetcher.step<S::width * A::kGroup, kRow>(A::kGroups * k + g, w + g * kRow);
+    }
+    A::template add<S>(x + k * A::kWords, q.stride, weights, sum);
+  }
+  if (A::has_rest(q, row, S::rows)) {
+    w = first;
+    HWY_ALIGN float all[S::rows * S::width];
+    const auto at = [&](int64_t r, int v) HWY_ATTR { return all + r * S::width + v * kLanes; };
+    over([&](int r, int v)
+             HWY_ATTR { hn::Store(hn::BitCast(kFloats, sum[r][v]), kFloats, at(r, v)); });
+    A::template add_rest<S>(q, row, 0, q.steps, weights, at);
+    over([&](int r, int v)
+             HWY_ATTR { sum[r][v] = hn::BitCast(kInts, hn::Load(kFloats, at(r, v))); });
   }
   y.store([&](int r, int v) HWY_ATTR __attribute__((always_inline)) {
     return scaled(sum[r][v], m, column + v * kLanes, q.scales[row + r]);
@@ -191,14 +152,14 @@ HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quanti
                                  int64_t column, int64_t first, bool others_follow) {
   const auto* w =
       reinterpret_cast<const int32_t*>(static_cast<const int8_t*>(m.weights) + column * m.in);
-  const auto* x = reinterpret_cast<const int32_t*>(q.words) + row * q.depth;
+  const int32_t* x = q.words + row * q.stride;
   Ints sum[kRows], correction = hn::Zero(kInts);
   for (int r = 0; r < kRows; ++r) sum[r] = hn::Zero(kInts);
   const Ints offsets = hn::Set(kInts, std::bit_cast<int32_t>(0x80808080U));
-  for (int64_t k = 0; k < q.depth; k += kLanes) {
+  for (int64_t k = 0; k < q.stride; k += kLanes) {
     Ints squares[4][kLanes / 4];
-    for (int i = 0; i < 4; ++i) load_blocks(kInts, w + i * q.depth + k, q.depth, squares[i]);
-    const int32_t* const ahead = w + kLanes * q.depth + k * kLanes;
+    for (int i = 0; i < 4; ++i) load_blocks(kInts, w + i * q.stride + k, q.stride, squares[i]);
+    const int32_t* const ahead = w + kLanes * q.stride + k * kLanes;
 #pragma GCC unroll 4  // so that the squares stay in registers
     for (int64_t j = 0; j < kLanes / 4; ++j) {
       if (others_follow) {
@@ -206,10 +167,10 @@ HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quanti
       }
       transpose_four(kInts, squares[0][j], squares[1][j], squares[2][j], squares[3][j],
                      [&](Ints weights, int i) HWY_ATTR {
-                       correction = dot(offsets, weights, correction);
+                       correction = Vnni::dot(offsets, weights, correction);
                        for (int r = 0; r < kRows; ++r) {
-                         const Ints word = hn::Set(kInts, x[r * q.depth + k + 4 * j + i]);
-                         sum[r] = dot(word, weights, sum[r]);
+                         const Ints word = hn::Set(kInts, x[r * q.stride + k + 4 * j + i]);
+                         sum[r] = Vnni::dot(word, weights, sum[r]);
                        }
                      });
     }
@@ -223,80 +184,144 @@ HWY_NOINLINE void int8_rows_tile(const Panels& m, const Product& p, const Quanti
 #endif
 
 // The int8 products of multiply_strips().
+template <class A>
 struct Int8Strips {
   using Word = int32_t;
   static constexpr auto kTag = kInts;
+  static constexpr int kRows = A::kGroups == 1 ? kTileRows : 4;
+  static constexpr int kGroups = A::kGroups, kWords = A::kWords;
+  static constexpr int64_t kGroupBytes = A::kGroup;
 
-  static HWY_INLINE Ints start(int64_t /*column*/) { return hn::Zero(kInts); }
-  static HWY_INLINE Ints add(Ints x, Ints weights, Ints sum) {
-#if HWY_TARGET == HWY_AVX2
-    // This is assembly because GCC 12 otherwise loads the words of all rows first and has no
-    // registers left for the sums: 105 instead of 155 GOP/s on Zen 4.
-    __m256i total = sum.raw, both;
-    asm("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
-        : "+x"(total), "=&x"(both)
-        : "x"(x.raw), "x"(weights.raw));
-    return Ints{total};
-#else
-    return dot(x, weights, sum);
-#endif
+  HWY_INLINE Ints start(int64_t column) const { return A::start(m, column); }
+  template <class S>
+  static HWY_INLINE void add(const int32_t* x, int64_t stride, const int32_t* w,
+                             Ints (&sum)[S::rows][S::vectors]) {
+    A::template add<S>(x, stride, weights<S>(w), sum);
+  }
+  HWY_INLINE bool has_rest(int64_t row, int64_t rows) const { return A::has_rest(q, row, rows); }
+  template <class S>
+  HWY_INLINE void add_rest(const Slice& slice, int64_t row, const int32_t* w,
+                           const StripTile<S>& y) const {
+    A::template add_rest<S>(q, row, slice.begin, slice.steps, weights<S>(w),
+                            [&](int64_t r, int v) HWY_ATTR { return y.at(r, v); });
   }
   HWY_INLINE Floats finish(Ints sum, int64_t row, int64_t column) const {
-    return scaled(sum, m, column, scales[row]);
+    return scaled(sum, m, column, q.scales[row]);
   }
-  static HWY_INLINE void widen(const std::byte* from, int32_t* to) {
-    const auto* const w = reinterpret_cast<const int8_t*>(from);
-    for (int v = 0; v < kStripVectors; ++v) {
-      hn::Store(load_weights(w + v * kLanes * kGroup), kInts, to + v * kLanes);
-    }
+  static HWY_INLINE Ints widen(const std::byte* from) {
+    return A::load_weights(reinterpret_cast<const int8_t*>(from));
   }
 
   const Panels& m;
-  const int32_t* x;
-  int64_t stride;
-  const float* scales;
+  const Quantized& q;
+  const int32_t* x = q.words;
+  int64_t stride = q.stride;
+
+ private:
+  template <class S>
+  static HWY_INLINE auto weights(const int32_t* w) {
+    return [w](int64_t group, int v)
+               HWY_ATTR { return hn::Load(kInts, w + group * S::width + v * kLanes); };
+  }
 };
 
-Quantized quantize_rows(const Panels& m, const Product& p, std::byte* scratch) {
-  const int64_t depth = (m.in + kGroup - 1) / kGroup;
-  auto* scales = reinterpret_cast<float*>(scratch + p.rows * depth * kWord);
-  for (int64_t row = 0; row < p.rows; ++row) {
-    scales[row] = quantize_row(p.x + row * p.x_stride, m.in,
-                               reinterpret_cast<Element*>(scratch + row * depth * kWord));
+constexpr Int8Layout kLayout =
+#if HWY_TARGET == HWY_AVX2
+    {.group = Bytes::kGroup, .groups = Bytes::kGroups};
+#elif HWY_TARGET == HWY_AVX3_DL
+    {.group = Vnni::kGroup, .fits_unpacked = true};
+#else
+    {.group = Pairs::kGroup};
+#endif
+
+// Memory of the calling thread for what a Quantized refers to.
+struct Memory {
+  std::vector<int32_t> words, begins;
+  std::vector<float> scales;
+  std::vector<Rest> rest;
+  std::vector<int8_t> row;
+};
+
+template <class A>
+Quantized quantize_rows(const Panels& m, const Product& p) {
+  thread_local Memory memory;
+  const int64_t depth = kLayout.depth(m.in);
+  const int64_t steps = depth / A::kGroups, stride = steps * A::kWords;
+  const auto at_least = [](auto& list, int64_t size) {
+    if (static_cast<int64_t>(list.size()) < size) list.resize(size);
+  };
+  at_least(memory.words, p.rows * stride);
+  at_least(memory.scales, p.rows);
+  if constexpr (A::kGroups > 1) {
+    at_least(memory.begins, p.rows + 1);
+    memory.rest.clear();
+    memory.row.assign(A::row_bytes(steps), 0);
   }
-  return {.words = scratch, .scales = scales, .depth = depth};
+  for (int64_t row = 0; row < p.rows; ++row) {
+    int32_t* const words = memory.words.data() + row * stride;
+    const float* const x = p.x + row * p.x_stride;
+    if constexpr (A::kGroups > 1) {
+      memory.scales[row] = quantize_row<A>(x, m.in, depth, memory.row.data());
+      A::arrange(memory.row.data(), steps, static_cast<int32_t>(row), words, memory.rest);
+      memory.begins[row + 1] = static_cast<int32_t>(memory.rest.size());
+    } else {
+      auto* const elements = reinterpret_cast<typename A::Element*>(words);
+      memory.scales[row] = quantize_row<A>(x, m.in, depth, elements);
+    }
+  }
+  return {.words = memory.words.data(),
+          .stride = stride,
+          .steps = steps,
+          .scales = memory.scales.data(),
+          .rest = memory.rest.data(),
+          .begins = memory.begins.data()};
+}
+
+template <class A>
+void multiply_int8_by(const Panels& m, const Product& p) {
+  const Quantized q = quantize_rows<A>(m, p);
+  if constexpr (!kHasManyRegisters) {
+    constexpr int64_t kManyRows = 24;
+    if (p.rows >= kManyRows) return multiply_strips(Int8Strips<A>{m, q}, m, p, q.steps);
+  }
+  const int64_t groups = q.steps * A::kGroups;
+  const int64_t x_bytes = q.stride * int64_t{sizeof(int32_t)};
+  const int64_t panel_bytes = groups * kPanel * A::kGroup;
+  const auto tile = [&](auto shape, int64_t row, int64_t column, const Ahead& ahead)
+                        HWY_ATTR { int8_tile<A, decltype(shape)>(m, p, q, row, column, ahead); };
+  if constexpr (A::kGroups == 1) {
+    over_tiles(m, p, x_bytes, panel_bytes, groups, tile);
+  } else if (p.rows == 1) {
+    over_tiles<1, 8>(m, p, x_bytes, panel_bytes, groups, tile);
+  } else {
+    over_tiles<4, 2>(m, p, x_bytes, panel_bytes, groups, tile);
+  }
 }
 
 }  // namespace
 
-int int8_group() { return static_cast<int>(kGroup); }
+Int8Layout int8_layout_on_target() { return kLayout; }
 
-void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
-  const Quantized q = quantize_rows(m, p, scratch);
-  if constexpr (!kHasManyRegisters) {
-    constexpr int64_t kManyRows = 24;
-    if (p.rows >= kManyRows) {
-      const auto* const words = reinterpret_cast<const int32_t*>(q.words);
-      const Int8Strips strips = {m, words, q.depth, q.scales};
-      return multiply_strips(strips, m, p, q.depth, kGroup);
-    }
-  }
-  const int64_t panel_bytes = q.depth * kPanel * kGroup;
-  over_tiles(m, p, q.depth * kWord, panel_bytes, q.depth,
-             [&](auto shape, int64_t row, int64_t column, const Ahead& ahead)
-                 HWY_ATTR { int8_tile<decltype(shape)>(m, p, q, row, column, ahead); });
+#if HWY_TARGET == HWY_AVX2
+void multiply_int8_on_target(const Panels& m, const Product& p) {
+  has_avx_vnni() ? multiply_int8_by<Vnni>(m, p) : multiply_int8_by<Bytes>(m, p);
 }
+#elif HWY_TARGET == HWY_AVX3_DL
+void multiply_int8_on_target(const Panels& m, const Product& p) { multiply_int8_by<Vnni>(m, p); }
+#else
+void multiply_int8_on_target(const Panels& m, const Product& p) { multiply_int8_by<Pairs>(m, p); }
+#endif
 
-void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
+void multiply_int8_rows_on_target(const Panels& m, const Product& p) {
 #if HWY_TARGET == HWY_AVX3_DL
-  const Quantized q = quantize_rows(m, p, scratch);
+  const Quantized q = quantize_rows<Vnni>(m, p);
   over_unpacked_tiles<kMostRows>(
       m, p,
       [&](auto rows, int64_t row, int64_t column, int64_t first, bool others_follow) HWY_ATTR {
         int8_rows_tile<decltype(rows)::value>(m, p, q, row, column, first, others_follow);
       });
 #else
-  static_cast<void>(m), static_cast<void>(p), static_cast<void>(scratch);
+  static_cast<void>(m), static_cast<void>(p);
   std::abort();  // unreachable: fits_unpacked() excludes such weights
 #endif
 }
@@ -307,18 +332,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace residual::kernels {
 
-HWY_EXPORT(int8_group);
-HWY_EXPORT(multiply_int8);
-HWY_EXPORT(multiply_int8_rows);
+HWY_EXPORT(int8_layout_on_target);
+HWY_EXPORT(multiply_int8_on_target);
+HWY_EXPORT(multiply_int8_rows_on_target);
 
-int int8_group() { return HWY_DYNAMIC_DISPATCH(int8_group)(); }
+Int8Layout int8_layout() { return HWY_DYNAMIC_DISPATCH(int8_layout_on_target)(); }
 
-void multiply_int8(const Panels& m, const Product& p, std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(multiply_int8)(m, p, scratch);
+void multiply_int8(const Panels& m, const Product& p) {
+  HWY_DYNAMIC_DISPATCH(multiply_int8_on_target)(m, p);
 }
 
-void multiply_int8_rows(const Panels& m, const Product& p, std::byte* scratch) {
-  HWY_DYNAMIC_DISPATCH(multiply_int8_rows)(m, p, scratch);
+void multiply_int8_rows(const Panels& m, const Product& p) {
+  HWY_DYNAMIC_DISPATCH(multiply_int8_rows_on_target)(m, p);
 }
 
 }  // namespace residual::kernels

@@ -36,6 +36,8 @@ struct Shape {
 // need half as many bytes of weights as three by four, and a few rows alone take wider tiles.
 constexpr bool kHasManyRegisters = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64;
 constexpr int kTileRows = 6;
+// Groups of weights of each column that strips.h multiplies in one pass: 32 KB with AVX2.
+constexpr int64_t kSliceGroups = 512;
 // The size of a block of rows of x, which passes all panels before the next block starts. Beside
 // two panels of weights, it stays in the second-level cache.
 constexpr int64_t kBlockBytes = 384 << 10;

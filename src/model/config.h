@@ -57,6 +57,10 @@ struct Config {
 
   bool has_encoder() const { return kind != Kind::language; }
   bool has_decoder() const { return kind != Kind::masked; }
+  // Symbols that the model predicts.
+  int64_t output_vocabulary() const {
+    return has_decoder() ? target_vocabulary : source_vocabulary;
+  }
   bool has_output_bias() const { return conventions(form).has_output_bias; }
   bool never_predicts_unk() const { return conventions(form).never_predicts_unk; }
   double norm_epsilon() const { return conventions(form).norm_epsilon; }

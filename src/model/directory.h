@@ -34,8 +34,8 @@ inline constexpr const char* kScale = ".scale";
 // decode/weights.h.
 inline constexpr const char* kPanels = ".panels";
 
-// A translation direction of the model. `source_tag` is the symbol to put before each source, if
-// any.
+// A translation direction of the model. A language or masked model has its language on both sides.
+// `source_tag` is the symbol to put before each source, if any.
 struct Direction {
   std::string source, target;  // languages
   std::string source_tag;

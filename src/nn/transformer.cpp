@@ -68,6 +68,30 @@ class WatchedBlocks final : public schemes::Blocks<Arithmetic> {
   Watcher& watcher_;
 };
 
+// The engine of autograd runs the operators of a pass in the reverse of the order in which they were
+// made. When the gradient of a block's input is known, the block is therefore done.
+class AnnouncedBlocks final : public schemes::Blocks<Arithmetic> {
+ public:
+  AnnouncedBlocks(const Blocks& blocks, Side side, BackwardWatcher& watcher)
+      : Blocks(blocks.size(), blocks.per_layer()),
+        blocks_(blocks),
+        side_(side),
+        watcher_(watcher) {}
+
+  LazyRows operator()(int k, const LazyRows& x) const override {
+    if (x.value().requires_grad()) {
+      x.value().register_hook(
+          [side = side_, k, &watcher = watcher_](const Tensor&) { watcher.passed(side, k); });
+    }
+    return blocks_(k, x);
+  }
+
+ private:
+  const Blocks& blocks_;
+  Side side_;
+  BackwardWatcher& watcher_;
+};
+
 }  // namespace
 
 struct Transformer::Stack {
@@ -123,6 +147,10 @@ Tensor Transformer::run(const Stack& stack, const Ids& in, StackInput input, con
   const StackBlocks blocks(stack.blocks, stack.per_layer, std::move(input),
                            [&sites](int k) { return sites.block(k); });
   if (calibrate) stack.scheme->calibrate(x, blocks);
+  if (pass.backward != nullptr) {
+    const AnnouncedBlocks announced(blocks, stack.side, *pass.backward);
+    return stack.scheme->forward(x, announced).value();
+  }
   if (pass.watcher == nullptr) return stack.scheme->forward(x, blocks).value();
 
   pass.watcher->embedded(stack.side, x);

@@ -22,6 +22,14 @@ class Watcher {
   virtual void stack(schemes::Side side, const Tensor& y) = 0;
 };
 
+// Hears, during the backward pass, that the gradients of all parameters of block k of a stack, and
+// of the blocks above it, are final.
+class BackwardWatcher {
+ public:
+  virtual ~BackwardWatcher() = default;
+  virtual void passed(schemes::Side side, int k) = 0;
+};
+
 struct DropoutRates {
   double residual = 0;    // on embeddings and on blocks' outputs
   double attention = 0;   // on attention probabilities
@@ -37,6 +45,7 @@ struct Pass {
   // Saves memory: the backward pass computes every block again instead of keeping its activations.
   bool recompute = false;
   Watcher* watcher = nullptr;
+  BackwardWatcher* backward = nullptr;  // outlives the backward pass
 };
 
 struct Loss {

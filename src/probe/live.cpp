@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "probe/gradients.h"
 #include "probe/representation.h"
+#include "review/findings.h"
 #include "run/corpora.h"
 #include "run/run_log.h"
 #include "train/learner.h"
@@ -61,11 +62,11 @@ std::vector<std::string> troubles_of(const LiveStack& stack) {
 
 bool vanishes(const LiveStack& stack) {
   const auto [low, high] = thirds(stack.gradients);
-  return low < kVanished * high;
+  return low < review::kVanished * high;
 }
 
 bool collapses(const LiveStack& stack) {
-  return !stack.changes.empty() && thirds(stack.changes).high < kCollapsed;
+  return !stack.changes.empty() && thirds(stack.changes).high < review::kCollapsed;
 }
 
 LiveProbe::LiveProbe(const run::TrainConfig& config, int64_t every)
@@ -89,7 +90,6 @@ std::vector<LiveStack> LiveProbe::measure(const train::Learner& learner) const {
 std::string LiveProbe::option() const { return fmt::format("--probe every={}", every_); }
 
 void LiveProbe::updated(int64_t update, const train::Learner& learner, run::RunLog& log) {
-  if (update % every_ != 0) return;
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   std::vector<std::string> troubles;
   for (const LiveStack& stack : measure(learner)) {

@@ -17,13 +17,7 @@ struct LiveStack {
   std::vector<double> changes;    // mean |x_{k+1} - x_k| of normalised rows, of a few sentences
 };
 
-// The gradients of a stack count as vanishing when the mean gradient norm of its lowest third of
-// blocks is below this share of that of its highest third.
-inline constexpr double kVanished = 1e-3;
-// The representations of a stack count as collapsing when the mean change in its highest third of
-// blocks is below this value. By theorem 3.3, Pre-LN reaches it at about 250 blocks.
-inline constexpr double kCollapsed = 0.05;
-
+// By the thresholds of the run's report (review/findings.h).
 bool vanishes(const LiveStack& stack);
 bool collapses(const LiveStack& stack);
 
@@ -39,6 +33,7 @@ class LiveProbe final : public train::Observer {
   LiveProbe(const run::TrainConfig& config, int64_t every);
 
   std::string option() const override;
+  int64_t every() const override { return every_; }
   void updated(int64_t update, const train::Learner& learner, run::RunLog& log) override;
 
  private:

@@ -45,10 +45,18 @@ std::string figure_text(const Figure& figure) {
 std::string to_markdown(const Report& report) {
   std::string text = fmt::format("# {}\n\n", report.title);
   for (const auto& [name, value] : report.facts) text += fmt::format("- {}: {}\n", name, value);
+  for (const auto& message : report.messages) text += fmt::format("\n> {}\n", message.text);
   std::vector<std::string> sections;
   const auto note_section = [&](const std::string& name) {
     if (std::ranges::find(sections, name) == sections.end()) sections.push_back(name);
   };
+  const auto has_items = [&](const std::string& name) {
+    return std::ranges::count(report.tables, name, &TextTable::section) > 0 ||
+           std::ranges::count(report.figures, name, &Figure::section) > 0;
+  };
+  for (const auto& name : report.sections) {
+    if (has_items(name)) note_section(name);
+  }
   for (const auto& table : report.tables) note_section(table.section);
   for (const auto& figure : report.figures) note_section(figure.section);
   for (const auto& section : sections) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,7 +13,8 @@
 namespace residual::report {
 
 // The files of web/, compiled in.
-extern const std::string_view report_html, report_css, report_js, uplot_css, uplot_js;
+extern const std::string_view report_html, report_css, report_js, live_html_text, live_js,
+    uplot_css, uplot_js;
 
 namespace {
 
@@ -66,8 +68,13 @@ ordered_json json_of(const std::vector<std::vector<double>>& rows) {
 }
 
 ordered_json json_of(const Figure& f) {
-  ordered_json out = {{"id", f.id},           {"section", f.section}, {"title", f.title},
-                      {"x_label", f.x_label}, {"y_label", f.y_label}, {"log_y", f.log_y},
+  ordered_json out = {{"id", f.id},
+                      {"section", f.section},
+                      {"title", f.title},
+                      {"x_label", f.x_label},
+                      {"y_label", f.y_label},
+                      {"log_y", f.log_y},
+                      {"from_zero", f.from_zero},
                       {"note", f.note}};
   if (!f.matrix.empty()) {
     out["matrix"] = json_of(f.matrix);
@@ -81,7 +88,10 @@ ordered_json json_of(const Figure& f) {
   for (size_t i = 0; i < f.series.size(); ++i) {
     const Series& s = f.series[i];
     const int colour = s.colour < 0 ? static_cast<int>(i) : s.colour;
-    out["series"].push_back({{"name", s.name}, {"dashed", s.dashed}, {"colour", colour}});
+    // A line goes on where only other lines have a value, but breaks where it has none itself.
+    const bool spans = std::ranges::all_of(s.y, [](double v) { return std::isfinite(v); });
+    out["series"].push_back(
+        {{"name", s.name}, {"dashed", s.dashed}, {"colour", colour}, {"spans", spans}});
   }
   out["rows"] = json_of(table_of(f).rows);
   return out;
@@ -98,13 +108,38 @@ ordered_json json_of(const TextTable& t) {
           {"columns", t.columns}, {"rows", rows},         {"note", t.note}};
 }
 
+ordered_json json_of(const Message& m) {
+  constexpr const char* kKinds[] = {"problem", "note", "good"};
+  return {{"kind", kKinds[static_cast<size_t>(m.kind)]}, {"text", m.text}};
+}
+
+ordered_json json_of(const Drawing& d) {
+  return {
+      {"id", d.id}, {"section", d.section}, {"title", d.title}, {"svg", d.svg}, {"note", d.note}};
+}
+
+template <class Item>
+ordered_json list_of(const std::vector<Item>& items) {
+  ordered_json list = ordered_json::array();
+  for (const auto& item : items) list.push_back(json_of(item));
+  return list;
+}
+
 ordered_json json_of(const Report& report) {
-  ordered_json facts = ordered_json::object(), figures = ordered_json::array(),
-               tables = ordered_json::array();
+  ordered_json facts = ordered_json::object();
   for (const auto& [name, value] : report.facts) facts[name] = value;
-  for (const auto& figure : report.figures) figures.push_back(json_of(figure));
-  for (const auto& table : report.tables) tables.push_back(json_of(table));
-  return {{"title", report.title}, {"facts", facts}, {"tables", tables}, {"figures", figures}};
+  return {{"title", report.title},
+          {"facts", facts},
+          {"messages", list_of(report.messages)},
+          {"sections", report.sections},
+          {"tables", list_of(report.tables)},
+          {"drawings", list_of(report.drawings)},
+          {"figures", list_of(report.figures)}};
+}
+
+// Names of files and of runs may be no UTF-8.
+std::string dump(const Report& report, int indent) {
+  return json_of(report).dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 std::string escaped_html(const std::string& text) {
@@ -112,8 +147,24 @@ std::string escaped_html(const std::string& text) {
 }
 
 // Escapes JSON for a script element: "</script>" in a label must not end the element.
-std::string script_json(const Report& report) {
-  return replaced(json_of(report).dump(), '<', "\\u003c");
+std::string script_json(const Report& report) { return replaced(dump(report, -1), '<', "\\u003c"); }
+
+// Puts the parts that all pages have, and further ones, in place of their {{names}}.
+std::string filled(std::string_view frame, std::map<std::string_view, std::string> parts) {
+  parts.insert({{"uplot_css", std::string(uplot_css)},
+                {"css", std::string(report_css)},
+                {"uplot_js", std::string(uplot_js)},
+                {"js", std::string(report_js)}});
+  std::string page;
+  for (size_t at = 0; at < frame.size();) {
+    const size_t open = frame.find("{{", at);
+    page += frame.substr(at, open - at);
+    if (open == std::string_view::npos) break;
+    const size_t close = frame.find("}}", open);
+    page += parts.at(frame.substr(open + 2, close - open - 2));
+    at = close + 2;
+  }
+  return page;
 }
 
 }  // namespace
@@ -159,24 +210,14 @@ std::string to_csv(const Figure& figure) {
   return out;
 }
 
-std::string to_json(const Report& report) { return json_of(report).dump(1) + "\n"; }
+std::string to_json(const Report& report) { return dump(report, 1) + "\n"; }
 
 std::string to_html(const Report& report) {
-  const std::map<std::string_view, std::string> parts = {
-      {"title", escaped_html(report.title)}, {"uplot_css", std::string(uplot_css)},
-      {"css", std::string(report_css)},      {"uplot_js", std::string(uplot_js)},
-      {"data", script_json(report)},         {"js", std::string(report_js)}};
-  std::string page;
-  for (size_t at = 0; at < report_html.size();) {
-    const size_t open = report_html.find("{{", at);
-    page += report_html.substr(at, open - at);
-    if (open == std::string_view::npos) break;
-    const size_t close = report_html.find("}}", open);
-    page += parts.at(report_html.substr(open + 2, close - open - 2));
-    at = close + 2;
-  }
-  return page;
+  return filled(report_html,
+                {{"title", escaped_html(report.title)}, {"data", script_json(report)}});
 }
+
+std::string live_html() { return filled(live_html_text, {{"live_js", std::string(live_js)}}); }
 
 void write_report(const Report& report, const std::set<Format>& formats,
                   const fs::path& directory) {

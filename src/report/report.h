@@ -27,7 +27,8 @@ struct Figure {
   std::string section;
   std::string title, x_label, y_label;
   bool log_y = false;
-  std::string note;  // explanation and interpretation
+  bool from_zero = true;  // the y axis begins at 0 at most
+  std::string note;       // explanation and interpretation
   std::vector<Series> series;
   std::vector<std::vector<double>> matrix;
   std::vector<std::string> row_labels, column_labels;
@@ -48,11 +49,30 @@ struct TextTable {
   std::string note = {};
 };
 
+// An image that a figure does not describe.
+struct Drawing {
+  std::string id;
+  std::string section;
+  std::string title;
+  std::string svg;
+  std::string note = {};
+};
+
+// What a reader should know first; it precedes everything else.
+struct Message {
+  enum class Kind { problem, note, good };
+  Kind kind = Kind::problem;
+  std::string text;
+};
+
 struct Report {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;
-  std::vector<Figure> figures;
+  std::vector<Figure> figures = {};
   std::vector<TextTable> tables = {};
+  std::vector<Message> messages = {};
+  std::vector<Drawing> drawings = {};
+  std::vector<std::string> sections = {};  // which come first, in this order
 };
 
 // A figure's series as columns, with a row for each x of any series.
@@ -67,6 +87,9 @@ std::string to_json(const Report& report);
 std::string to_svg(const Figure& figure);
 // Returns one self-contained page: interactive charts, tables, light and dark colours.
 std::string to_html(const Report& report);
+// Returns a page that shows the reports of a server's runs and keeps them up to date:
+// web/report/live.js.
+std::string live_html();
 // Returns the tables, and the figures as links to <id>.svg.
 std::string to_markdown(const Report& report);
 

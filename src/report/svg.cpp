@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "report/report.h"
+#include "report/svg.h"
 
 namespace residual::report {
 namespace {
@@ -33,26 +34,6 @@ text{font:13px system-ui,sans-serif;fill:var(--ink)}
 .paper{fill:var(--paper)}
 </style>
 )";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // One axis: maps values to pixels and places its labels.
 struct Axis {
@@ -110,7 +91,7 @@ Axis make_axis(const Figure& figure, bool horizontal, double bottom) {
     }
   }
   if (axis.low > axis.high) axis.low = 0, axis.high = 1;
-  if (!horizontal && !axis.logarithmic) axis.low = std::min(axis.low, 0.0);
+  if (!horizontal && !axis.logarithmic && figure.from_zero) axis.low = std::min(axis.low, 0.0);
   if (axis.low == axis.high) axis.high = axis.low + 1;
   if (!horizontal) axis.high += 0.04 * (axis.high - axis.low);
   return axis;
@@ -176,11 +157,8 @@ std::string legend(const Figure& figure, double top) {
 }
 
 std::string frame(const Figure& figure, double height, const std::string& body) {
-  return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" "
-      "aria-label=\"{2}\">\n{3}<rect class=\"paper\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
-      "<text class=\"title\" x=\"{4:.0f}\" y=\"26\">{2}</text>\n{5}</svg>\n",
-      kWidth, height, escaped(figure.title), kStyle, kLeft, body);
+  return svg_page({.width = kWidth, .height = height, .title_at = kLeft, .title = figure.title},
+                  body);
 }
 
 // Draws cells in 32 shades and merges neighbours of the same shade in a row into one rectangle.
@@ -266,6 +244,36 @@ std::string labelled_map(const Figure& figure) {
 }
 
 }  // namespace
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string svg_page(const SvgPage& page, const std::string& body) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\"{6} role=\"img\" "
+      "aria-label=\"{2}\">\n{3}<rect class=\"paper\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n"
+      "<text class=\"title\" x=\"{4:.0f}\" y=\"26\">{2}</text>\n{5}</svg>\n",
+      page.width, page.height, escaped(page.title), kStyle, page.title_at, body,
+      page.is_sized ? fmt::format(" width=\"{:.0f}\" height=\"{:.0f}\"", page.width, page.height)
+                    : "");
+}
 
 std::string to_svg(const Figure& figure) {
   if (!figure.row_labels.empty()) return labelled_map(figure);

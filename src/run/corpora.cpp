@@ -16,6 +16,10 @@ namespace residual::run {
 
 Corpora::Corpora(const TrainConfig& config)
     : directory_(config.data.prepared), manifest_(data::load_manifest(directory_)) {
+  require(manifest_.recipe.language.empty() || config.model.kind != model::Kind::translation,
+          "{}: is running text of {}, which trains no translation; set model.kind to \"language\" "
+          "or \"masked\"",
+          directory_.string(), manifest_.recipe.language);
   const auto first = std::ranges::find(manifest_.corpora, "train", &data::PreparedCorpus::split);
   require(first != manifest_.corpora.end(), "{}: has no training corpus", directory_.string());
   const data::PreparedVocabulary* source = &data::vocabulary_of(manifest_, first->source);
@@ -273,9 +277,16 @@ model::Description Corpora::description(const TrainConfig& config) const {
   made.source_vocabulary = source_vocabulary_;
   made.target_vocabulary = target_vocabulary_;
   made.model = config.model;
-  for (const auto& entry : train_) {
-    made.directions.push_back(
-        {entry.prepared.source, entry.prepared.target, entry.prepared.source_tag});
+  for (const auto& [prepared, corpus, prefix] : train_) {
+    const bool is_translation = config.model.kind == model::Kind::translation;
+    const std::string& own =
+        config.data.side == TextSide::source ? prepared.source : prepared.target;
+    const model::Direction direction =
+        is_translation ? model::Direction{prepared.source, prepared.target, prepared.source_tag}
+                       : model::Direction{own, own, ""};
+    const bool is_known =
+        !is_translation && std::ranges::count(made.directions, own, &model::Direction::target) > 0;
+    if (!is_known) made.directions.push_back(direction);
   }
   return made;
 }

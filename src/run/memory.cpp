@@ -72,7 +72,7 @@ MemoryEstimate estimate_memory(const TrainConfig& c, int processes) {
   const int64_t moments = c.optimizer.averages() ? 3 : 2;
   return {.parameters = copy,
           .gradients = copy * workers,
-          .moments = moments * copy,
+          .moments = moments * copy / processes,
           .checkpoint = (1 + moments) * copy,
           .activations = kFloat * activation_floats(c, workers)};
 }

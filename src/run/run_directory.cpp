@@ -100,8 +100,8 @@ int lock(const fs::path& path) {
 }
 
 // The names that a run writes.
-constexpr const char* kNames[] = {kRunConfig, "best",        "last",   kEnvironment,
-                                  kMetrics,   "speed.jsonl", "log.txt"};
+constexpr const char* kNames[] = {kRunConfig, "best",        "last",    kEnvironment,
+                                  kMetrics,   "speed.jsonl", "log.txt", kReport};
 
 bool is_written_by_run(const std::string& name) {
   const std::string bundle = "nonfinite-";

@@ -10,6 +10,7 @@ namespace residual::run {
 
 inline constexpr const char* kRunConfig = "config.toml";
 inline constexpr const char* kMetrics = "metrics.jsonl";
+inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kCheckpoints = "checkpoints";
 
 // Throws an Error that lists the keys of `now` that would change what the run at `path` computes.

@@ -22,6 +22,10 @@ Answer events_head() {
   return {.type = kEvents, .headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}}};
 }
 
+std::string sentence_event(const Line& line, std::string_view added) {
+  return event("sentence", {{"text", line.text}, {"line", line.number}, {"added", added}});
+}
+
 std::string line_event(const TranslationRequest& request, const Line& line,
                        const decode::Translation& translation) {
   ordered_json data = {

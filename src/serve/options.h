@@ -18,6 +18,7 @@ struct ServerOptions {
   std::string allow_origin;
   fs::path tls_cert, tls_key;
   fs::path api_keys;
+  fs::path runs;
 };
 
 inline void fields(ConfigVisitor& visit, ServerOptions& o) {
@@ -43,6 +44,9 @@ inline void fields(ConfigVisitor& visit, ServerOptions& o) {
         "certificate chain in PEM, for HTTPS; SIGHUP reads it and the key again");
   visit("tls_key", o.tls_key, "private key of the certificate in PEM, without a passphrase");
   visit("api_keys", o.api_keys, "file of API keys that clients must give; SIGHUP reads it again");
+  visit("runs", o.runs,
+        "directory of training runs to show at /runs while they train; --model may then be left "
+        "out");
 }
 
 }  // namespace residual::serve

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "serve/encoding.h"
 #include "serve/events.h"
@@ -70,6 +71,26 @@ void Router::finish(const Request& request, Answer& answer) {
   const std::string path = routes_.contains(request.path) ? request.path : "other";
   metrics_.answered(path, answer.status);
   log::debug("{} {} {}", request.client, path, answer.status);
+}
+
+Answer fault_of(const Exchange& exchange, const std::exception_ptr& error, double timeout_seconds) {
+  switch (exchange.reason()) {
+    case Exchange::Reason::gone:
+      return error_answer(499, "the client has disconnected");  // as nginx counts them
+    case Exchange::Reason::late:
+      return error_answer(504, fmt::format("not translated within {:g} seconds; send a smaller "
+                                           "request",
+                                           timeout_seconds));
+    case Exchange::Reason::none:
+      break;
+  }
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return error_answer(400, known.what());
+  } catch (...) {
+    return answer_to(std::current_exception());
+  }
 }
 
 Answer answer_to(const std::exception_ptr& error) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,6 +41,9 @@ class Router final : public Handler {
   Metrics& metrics_;
   std::map<std::string, Route> routes_;
 };
+
+// The answer to a request that failed, or was dropped because nobody wants it or its time is over.
+Answer fault_of(const Exchange& exchange, const std::exception_ptr& error, double timeout_seconds);
 
 // The answer to an exception that no route expects. It is logged, except out of memory.
 Answer answer_to(const std::exception_ptr& error);

@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "serve/compat/libretranslate.h"
+#include "serve/completions.h"
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"
+#include "serve/training/runs.h"
 #include "serve/translations.h"
 
 namespace residual::serve {
@@ -55,7 +58,8 @@ class Server::Http {
         listener_(io_, options.host, options.port),
         trim_(io_),
         translations_(options, metrics_, keys_) {
-    add_routes();
+    if (!options.runs.empty()) runs_.emplace(options.runs);
+    add_common_routes();
     listener_.reserve(options.connections);  // before any thread waits for sockets
   }
 
@@ -66,7 +70,24 @@ class Server::Http {
   }
 
   void run(std::shared_ptr<decode::Translator> translator) {
-    translations_.set_translator(std::move(translator));
+    if (translator) {
+      translations_.set_translator(std::move(translator));
+      add_translation_routes();
+    } else {
+      router_.add_page("/", [] {
+        return Answer{.status = 302, .headers = {{"Location", "/runs"}}};
+      });
+    }
+    serve();
+  }
+
+  void run(std::shared_ptr<decode::Generator> generator) {
+    completions_ = std::make_unique<Completions>(options_, metrics_, keys_, std::move(generator));
+    add_completion_routes();
+    serve();
+  }
+
+  void serve() {
     asio::post(io_, [this] { start(); });
     std::vector<std::thread> threads;
     for (int i = 1; i < kIoThreads; ++i) threads.emplace_back([this] { run_io(); });
@@ -102,15 +123,24 @@ class Server::Http {
     return tls_context(options_.tls_cert, options_.tls_key);
   }
 
-  void add_routes() {
-    router_.add_page("/", page);
+  void add_common_routes() {
     router_.add_page("/openapi.json", [document = openapi()] { return Answer{.body = document}; });
-    router_.add_page(
-        "/model", [this] { return Answer{.body = describe(translations_.translator()) + '\n'}; });
     router_.add_page("/health", [] { return Answer{.body = "{\"status\":\"ok\"}\n"}; });
     router_.add_page("/metrics", [this] {
       return Answer{.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.text()};
     });
+    if (!runs_) return;
+    router_.add_page("/runs", Runs::page);
+    router_.add("/runs/list",
+                {.method = "GET", .serve = [this](auto e) { runs_->list(std::move(e)); }});
+    router_.add("/runs/report",
+                {.method = "GET", .serve = [this](auto e) { runs_->report(std::move(e)); }});
+  }
+
+  void add_translation_routes() {
+    router_.add_page("/", page);
+    router_.add_page(
+        "/model", [this] { return Answer{.body = describe(translations_.translator()) + '\n'}; });
     router_.add_page("/languages", [this] { return libre_languages(translations_.directions()); });
     router_.add_page("/frontend/settings", [this] {
       return libre_settings(translations_.directions(), keys_.needs_key());
@@ -122,6 +152,19 @@ class Server::Http {
     router_.add("/detect", {.method = "POST",
                             .serve = [this](auto e) { translations_.detect(std::move(e)); },
                             .refuse = check_key});
+  }
+
+  void add_completion_routes() {
+    router_.add_page("/", [] {
+      return Answer{.type = kText,
+                    .body = "a language model: POST /v1/completions; see /openapi.json\n"};
+    });
+    router_.add_page("/model", [this] { return Answer{.body = completions_->describe()}; });
+    router_.add_page("/v1/models", [this] { return Answer{.body = completions_->models()}; });
+    router_.add("/v1/completions",
+                {.method = "POST",
+                 .serve = [this](auto e) { completions_->complete(std::move(e)); },
+                 .refuse = [this](const Request& head) { return keys_.refuse(head); }});
   }
 
   void start() {
@@ -151,7 +194,8 @@ class Server::Http {
     trim_.async_wait([this](const boost::system::error_code& code) {
       if (code) return;
       const double now = metrics_.lines.Value() + metrics_.connections.Value();
-      if (translations_.is_idle() && std::exchange(trimmed_at_, now) != now) ::malloc_trim(0);
+      const bool is_idle = translations_.is_idle() && (!completions_ || completions_->is_idle());
+      if (is_idle && std::exchange(trimmed_at_, now) != now) ::malloc_trim(0);
       trim_later();
     });
   }
@@ -170,6 +214,8 @@ class Server::Http {
   Listener listener_;
   asio::steady_timer trim_;
   Translations translations_;
+  std::unique_ptr<Completions> completions_;  // of a language model
+  std::optional<Runs> runs_;
 };
 
 Server::Server(const ServerOptions& options) : http_(std::make_unique<Http>(options)) {}
@@ -179,6 +225,7 @@ std::string Server::address() const { return http_->address(); }
 void Server::run(std::shared_ptr<decode::Translator> translator) {
   http_->run(std::move(translator));
 }
+void Server::run(std::shared_ptr<decode::Generator> generator) { http_->run(std::move(generator)); }
 void Server::stop() { http_->stop(); }
 void Server::reload() { http_->reload(); }
 

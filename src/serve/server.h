@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "decode/generator.h"
 #include "decode/translator.h"
 #include "serve/options.h"
 
@@ -12,10 +13,13 @@ namespace residual::serve {
 //
 //   POST /translate     {"text": "..."} -> {"text": "..."}, or plain text for plain text, or events
 //   GET  /              a page for trying out the model
+//   GET  /runs          a page that follows training runs, see training/runs.h
 //   GET  /model         the model and the default search options
 //   GET  /health        200 while it runs
 //   GET  /metrics       for Prometheus
 //   GET  /openapi.json  the machine-readable description of this interface
+//
+//   POST /v1/completions, GET /v1/models   of a language model, in OpenAI's form
 //
 // and LibreTranslate's POST /translate and /detect, GET /languages and /frontend/settings.
 // Lines of all requests share batches. A line's translation is byte-identical to that of `residual
@@ -29,8 +33,11 @@ class Server {
   ~Server();
 
   std::string address() const;  // "http://127.0.0.1:8080"
-  // Serves until stop(), then finishes the accepted requests.
+  // Serves until stop(), then finishes the accepted requests. Without a translator it only shows
+  // runs.
   void run(std::shared_ptr<decode::Translator> translator);
+  // The same for a language model: POST /v1/completions and GET /v1/models instead of translations.
+  void run(std::shared_ptr<decode::Generator> generator);
   // Stops the server. May be called from any thread at any time.
   void stop();
   // Reads certificate and keys again, from any thread; on an error, warns and keeps what it has.

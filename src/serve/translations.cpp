@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <boost/beast/core/string.hpp>
-
 #include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "serve/body.h"
 #include "serve/compat/libretranslate.h"
-#include "serve/encoding.h"
 #include "serve/events.h"
-#include "serve/limits.h"
 #include "serve/router.h"
 #include "text/unicode.h"
 
@@ -43,7 +40,8 @@ std::shared_ptr<const decode::Terminology> terminology_of(const TranslationReque
 
 void translate_lines(decode::Translator& translator, const std::vector<Line>& lines,
                      const decode::Translator::Terms& terms,
-                     const std::function<void(Translation)>& deliver) {
+                     const std::function<void(Translation)>& deliver,
+                     const std::function<void(const decode::Progressed&)>& progress = {}) {
   size_t at = 0;
   translator.translate(
       {.next = [&]() -> std::optional<decode::SourceLine> {
@@ -52,6 +50,7 @@ void translate_lines(decode::Translator& translator, const std::vector<Line>& li
          return decode::SourceLine{std::string(line.source), std::string(line.prefix)};
        },
        .deliver = deliver,
+       .progress = progress,
        .terms = terms});
 }
 
@@ -101,24 +100,11 @@ void Translations::translate(std::shared_ptr<Exchange> exchange) {
 
 void Translations::detect(std::shared_ptr<Exchange> exchange) {
   read(exchange, [this, exchange] {
-    unpack(exchange->request);
+    unpack(exchange->request, options_.max_request);
     const LibreDetection wanted = parse_detection(exchange->request);
     keys_.take(exchange->request, wanted.api_key, 0);
     exchange->answer(answer_detection(wanted.text, directions()));
   });
-}
-
-// Replaces a compressed body by its text.
-void Translations::unpack(Request& request) const {
-  const std::string encoding = request.header(boost::beast::http::field::content_encoding);
-  if (encoding.empty() || boost::beast::iequals(encoding, "identity")) return;
-  auto text = gunzip(request.body, static_cast<size_t>(options_.max_request));
-  if (!text) throw Refusal(too_large(options_.max_request));
-  const auto room = std::static_pointer_cast<BodyMemory::Room>(request.room);
-  if (room && !room->grow(static_cast<int64_t>(text->size()))) {
-    throw Refusal(retry_answer(503, "overloaded: large requests are waiting; try again later", 1));
-  }
-  request.body = std::move(*text);
 }
 
 std::shared_ptr<const Translations::Wish> Translations::wish_of(const Request& request) const {
@@ -170,7 +156,7 @@ void Translations::check_size(const TranslationRequest& wanted, int64_t lines) c
 
 // Reads a request and queues it, or throws.
 void Translations::accept(const std::shared_ptr<Exchange>& exchange, Clock::time_point begin) {
-  unpack(exchange->request);
+  unpack(exchange->request, options_.max_request);
   const auto wish = wish_of(exchange->request);
   exchange->request.body = {};
   const TranslationRequest& wanted = wish->request;
@@ -192,7 +178,7 @@ void Translations::accept(const std::shared_ptr<Exchange>& exchange, Clock::time
   const auto ticket = workers_.post([this, job] { work(*job); });
   // The exchange owns this action: a shared pointer to it would keep it forever.
   exchange->on_cancel([this, ticket, asked = exchange.get()] {
-    if (workers_.drop(ticket)) asked->answer(fault_of(*asked, nullptr));
+    if (workers_.drop(ticket)) asked->answer(fault_of(*asked, nullptr, options_.timeout_seconds));
   });
 }
 
@@ -205,7 +191,8 @@ void Translations::work(Job& job) {
       translate_all(job);
     }
   } catch (...) {
-    const Answer fault = fault_of(*job.exchange, std::current_exception());
+    const Answer fault =
+        fault_of(*job.exchange, std::current_exception(), options_.timeout_seconds);
     job.stay.reset();
     if (!has_begun) return job.exchange->answer(fault);
     job.exchange->send(error_event(fault));
@@ -229,37 +216,24 @@ void Translations::stream(Job& job, bool& has_begun) {
     if (!std::exchange(has_begun, true)) job.exchange->begin(events_head());
   };
   size_t at = 0;
-  translate_lines(*translator_, job.lines, job.terms, [&](const Translation& translation) {
+  bool is_first = true;  // sentence of its line
+  const auto deliver = [&](const Translation& translation) {
     begin();
     count_work({&translation, 1});
     job.exchange->send(line_event(job.wish->request, job.lines[at++], translation));
-  });
+    is_first = true;
+  };
+  const auto progress = [&](const decode::Progressed& sentence) {
+    if (std::exchange(is_first, false) && sentence.is_end) return;  // the line follows at once
+    begin();
+    job.exchange->send(sentence_event(job.lines[at], sentence.added));
+  };
+  translate_lines(*translator_, job.lines, job.terms, deliver, progress);
   begin();
   metrics_.seconds.Observe(std::chrono::duration<double>(Clock::now() - job.begin).count());
   job.stay.reset();
   job.exchange->send(done_event(job.lines.size()));
   job.exchange->end();
-}
-
-// The answer to a translation that failed, or was dropped because nobody wants it.
-Answer Translations::fault_of(const Exchange& exchange, const std::exception_ptr& error) const {
-  switch (exchange.reason()) {
-    case Exchange::Reason::gone:
-      return error_answer(499, "the client has disconnected");  // as nginx counts them
-    case Exchange::Reason::late:
-      return error_answer(504, fmt::format("not translated within {:g} seconds; send a smaller "
-                                           "request",
-                                           options_.timeout_seconds));
-    case Exchange::Reason::none:
-      break;
-  }
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return error_answer(400, known.what());
-  } catch (...) {
-    return answer_to(std::current_exception());
-  }
 }
 
 void Translations::count_work(std::span<const Translation> translations) {

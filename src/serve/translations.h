@@ -60,14 +60,12 @@ class Translations {
   };
 
   void read(const std::shared_ptr<Exchange>& exchange, const std::function<void()>& action);
-  void unpack(Request& request) const;
   std::shared_ptr<const Wish> wish_of(const Request& request) const;
   void check_size(const TranslationRequest& wanted, int64_t lines) const;
   void accept(const std::shared_ptr<Exchange>& exchange, Clock::time_point begin);
   void work(Job& job);
   void translate_all(Job& job);
   void stream(Job& job, bool& has_begun);
-  Answer fault_of(const Exchange& exchange, const std::exception_ptr& error) const;
   void count_work(std::span<const decode::Translation> translations);
   std::shared_ptr<const decode::TextTools> tools_for(const TranslationRequest& wanted);
 

@@ -10,6 +10,8 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "data/prepared.h"
+#include "decode/generator.h"
+#include "decode/text_score.h"
 #include "decode/translator.h"
 #include "metrics/read.h"
 #include "run/average.h"
@@ -91,6 +93,30 @@ std::string changed_keys(const Struct& table) {
 
 }  // namespace
 
+namespace {
+
+// The test corpora's text on the side that the model was trained on.
+std::vector<TestSet> texts_of(const Plan& plan, const fs::path& directory, run::TextSide side) {
+  const data::Manifest manifest = data::load_manifest(directory);
+  require(plan.evaluate.tests.empty(),
+          "[[evaluate.tests]] are for translations; a language model is scored on the test text of "
+          "{}",
+          directory.string());
+  std::vector<TestSet> tests;
+  for (const auto& corpus : manifest.corpora) {
+    if (corpus.split != "test") continue;
+    const bool is_source = side == run::TextSide::source;
+    const std::string& file = is_source ? corpus.source_text : corpus.target_text;
+    const std::string& language = is_source ? corpus.source : corpus.target;
+    data::check_listed(manifest, directory, file);
+    tests.push_back({.name = language, .source = language, .target = language});
+    tests.back().sources = data::read_texts(manifest, directory / file);
+  }
+  return tests;
+}
+
+}  // namespace
+
 metrics::Lines TestSet::scored(metrics::Lines lines) const {
   if (!to_words) return lines;
   for (auto& line : lines) {
@@ -133,16 +159,29 @@ std::vector<TestSet> load_tests(const Plan& plan, const fs::path& directory) {
   return tests;
 }
 
-double Result::mean_bleu() const {
+std::vector<TestSet> load_tests(const Plan& plan, const run::TrainConfig& cell) {
+  switch (cell.model.kind) {
+    case model::Kind::language:
+      return texts_of(plan, cell.data.prepared, cell.data.side);
+    case model::Kind::masked:
+      return {};
+    case model::Kind::translation:
+      break;
+  }
+  return load_tests(plan, fs::path(cell.data.prepared));
+}
+
+double Result::mean() const {
   if (scores.empty()) return std::numeric_limits<double>::quiet_NaN();
   const double sum = std::accumulate(scores.begin(), scores.end(), 0.0,
-                                     [](double s, const TestScore& t) { return s + t.bleu; });
+                                     [](double s, const TestScore& t) { return s + t.value(); });
   return sum / static_cast<double>(scores.size());
 }
 
 void fields(ConfigVisitor& visit, TestScore& s) {
   visit("test", s.test, "the test set");
   visit("bleu", s.bleu, "BLEU of its translation");
+  visit("perplexity", s.perplexity, "perplexity per token of a language model; otherwise 0");
   visit("checksum", s.checksum, "64-bit XXH3 of the file of its translation");
 }
 
@@ -229,11 +268,31 @@ void check_translations(const fs::path& stem, const TestScore& score) {
           file.string(), stem.string());
 }
 
+namespace {
+
+TestScore score_text(const TestSet& test, const fs::path& path) {
+  const auto models =
+      decode::load_text_models({path}, decode::Precision::float32, model::Kind::language);
+  const auto side =
+      decode::TextSide::of(model::Directory::open(path, model::Check::never), test.target, false);
+  decode::TextScore total;
+  for (const auto& score : decode::TextScorer(models, side, {}).score(test.sources)) {
+    total.add(score);
+  }
+  return {.test = test.name, .perplexity = total.perplexity(total.tokens)};
+}
+
+}  // namespace
+
 std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
                                        const fs::path& run, const fs::path& stem) {
   const fs::path model = model_of(plan.evaluate, run);
   std::vector<TestScore> scores;
   for (const auto& test : tests) {
+    if (test.references.empty() && !test.sources.empty()) {
+      scores.push_back(score_text(test, model));
+      continue;
+    }
     decode::TranslatorOptions options{.source = test.source, .target = test.target};
     options.text.sentences = decode::Sentences::keep;  // a line is a sentence of the test set
     options.search.beam = plan.evaluate.beam;
@@ -247,7 +306,7 @@ std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestS
     }
     replace_file(translation_file(stem, test.name), text);
     const auto bleu = metrics::corpus_bleu(test.scored(lines), {test.references}, test.bleu);
-    scores.push_back({test.name, bleu.score, to_hex(checksum(text))});
+    scores.push_back({.test = test.name, .bleu = bleu.score, .checksum = to_hex(checksum(text))});
   }
   return scores;
 }

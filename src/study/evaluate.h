@@ -14,9 +14,10 @@
 namespace residual::study {
 
 struct TestSet {
-  std::string name;                    // title of its column: "2014", or "en-de"
-  std::string source, target;          // languages; empty: the model's only ones
-  metrics::Lines sources, references;  // references: in BLEU's form
+  std::string name;            // title of its column: "2014", or "en-de"
+  std::string source, target;  // languages; empty: the model's only ones
+  // References are in BLEU's form. A language model's sources are documents, without references.
+  metrics::Lines sources, references;
   double length_penalty = 1;
   metrics::BleuOptions bleu;
   text::LineTransform to_words;  // runs before BLEU's tokeniser; may be empty
@@ -27,11 +28,17 @@ struct TestSet {
 // Returns the test sets of the plan, or, if it names none, every test corpus of the prepared
 // directory. A corpus of lower-cased text is scored without case.
 std::vector<TestSet> load_tests(const Plan& plan, const fs::path& corpus);
+// The same for the models of a cell: language models are scored on the text of the corpus's tests,
+// masked models on none.
+std::vector<TestSet> load_tests(const Plan& plan, const run::TrainConfig& cell);
 
 struct TestScore {
   std::string test;
   double bleu = 0;
-  std::string checksum;  // of the translations; empty in results of older versions
+  std::string checksum;   // of the translations; empty in results of older versions
+  double perplexity = 0;  // of a language model, per token; otherwise 0
+
+  double value() const { return perplexity > 0 ? perplexity : bleu; }
 };
 
 // The content of DIR/results/PLAN/NAME.toml, the result of a finished cell.
@@ -47,7 +54,7 @@ struct Result {
   std::vector<TestScore> scores;    // empty: there was no model to score
   std::string signature;
 
-  double mean_bleu() const;  // mean over the test sets; NaN if there are none
+  double mean() const;  // of the scores' values; NaN if there are none
 };
 void fields(ConfigVisitor& visit, TestScore& score);
 void fields(ConfigVisitor& visit, Result& result);
@@ -58,7 +65,7 @@ std::string fingerprint(const Plan& plan, const Cell& cell);
 std::string corpus_fingerprint(const Plan& plan, const fs::path& corpus);  // "": a text is missing
 
 // Translates every test set with the weights that the plan selects, and writes the lines to
-// DIR/results/PLAN/NAME.TEST.txt.
+// DIR/results/PLAN/NAME.TEST.txt. A language model scores its texts, and writes none.
 std::vector<TestScore> translate_tests(const Plan& plan, const std::vector<TestSet>& tests,
                                        const fs::path& run, const fs::path& translations_stem);
 

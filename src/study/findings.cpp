@@ -53,8 +53,9 @@ void add_p_values(Findings& all) {
   const auto scored = [](const Finding& f) {
     return f.result && !f.is_known && f.result->converged && !f.result->scores.empty();
   };
+  if (!all.is_translation()) return;  // a perplexity has no bootstrap
   if (all.plan.baseline.empty() || std::ranges::none_of(all.cells, scored)) return;
-  const auto tests = load_tests(all.plan, all.cells[0].work.cell.config.data.prepared);
+  const auto tests = load_tests(all.plan, all.cells[0].work.cell.config);
   const metrics::Bleu bleu(tests[0].bleu);
   std::map<std::string, metrics::Statistics> known;
   const auto statistics = [&](const Finding& f) -> const metrics::Statistics& {
@@ -69,7 +70,7 @@ void add_p_values(Findings& all) {
                                            {statistics(*baseline), statistics(finding)},
                                            all.plan.evaluate.samples, metrics::kDefaultSeed)[1]
                           .p_value;
-    finding.gain = finding.result->mean_bleu() - baseline->result->mean_bleu();
+    finding.gain = finding.result->mean() - baseline->result->mean();
   }
 }
 
@@ -117,7 +118,7 @@ double score_of(const Result& result, const std::string& test) {
   int count = 0;
   for (const auto& score : result.scores) {
     if (!counts(score.test, test)) continue;
-    sum += score.bleu;
+    sum += score.value();
     ++count;
   }
   return sum / count;

@@ -39,6 +39,10 @@ struct Findings {
   Plan plan;
   fs::path output;
   std::vector<Finding> cells;
+
+  bool is_translation() const {
+    return cells.at(0).work.cell.config.model.kind == model::Kind::translation;
+  }
 };
 
 // Reads the results in DIR. p values come from the paired bootstrap over the sentences of all test

@@ -147,8 +147,6 @@ void complete(const Plan& plan, Cell& cell) {
   apply_settings<run::TrainConfig>(settings, cell.config);
   run::check(cell.config);
   const auto& c = cell.config;
-  require(c.model.kind == model::Kind::translation, "{}: {}: only translation models are scored",
-          plan.file.string(), cell.name);
   require(c.validate.every_updates + c.validate.every_epochs > 0,
           "{}: {}: never validates, so its convergence cannot be judged; set "
           "validate.every_epochs",
@@ -160,6 +158,9 @@ void complete(const Plan& plan, Cell& cell) {
 }
 
 void require_one_corpus(const Plan& plan, const Cell& a, const Cell& b) {
+  require(a.config.model.kind == b.config.model.kind,
+          "{}: {} and {} are models of different kinds; a study compares models of one kind",
+          plan.file.string(), a.name, b.name);
   require(a.config.data.prepared == b.config.data.prepared,
           "{}: {} trains on {}, {} on {}; a study compares models of one corpus",
           plan.file.string(), a.name, a.config.data.prepared, b.name, b.config.data.prepared);

@@ -167,6 +167,9 @@ std::string count_of(const Findings& all) {
 constexpr const char* kTableNote =
     "BLEU on the test set; over seeds the mean and the sample standard deviation. Fail: did not "
     "converge, which docs/commands/study.md defines.";
+constexpr const char* kTextNote =
+    "Perplexity per token of the test text, lower is better; over seeds the mean and the sample "
+    "standard deviation. Fail: did not converge, which docs/commands/study.md defines.";
 
 }  // namespace
 
@@ -180,7 +183,7 @@ report::Report make_report(const Findings& all) {
                   {"reported by", fmt::format("ResiDual {} ({})", version(), commit())}};
   for (const auto& finding : all.cells) {
     if (!finding.result) continue;
-    report.facts.emplace_back("BLEU", finding.result->signature);
+    if (all.is_translation()) report.facts.emplace_back("BLEU", finding.result->signature);
     report.facts.emplace_back("perplexity of word frequencies",
                               fmt::format("{:.1f}", std::exp2(finding.result->unigram)));
     break;
@@ -189,7 +192,7 @@ report::Report make_report(const Findings& all) {
     report.tables.push_back(paper_table(*find_table(number), all));
   }
   if (plan.tables.empty()) report.tables.push_back(grid_table(all));
-  std::string note = kTableNote;
+  std::string note = all.is_translation() ? kTableNote : kTextNote;
   if (!plan.baseline.empty()) {
     note += fmt::format(
         " *: differs from {} with p < 0.05 over all test sets together (paired bootstrap, {} "

@@ -42,7 +42,8 @@ class Runner {
   Runner(const Plan& plan, const std::vector<Work>& work, const RunnerOptions& options)
       : plan_(plan),
         options_(options),
-        tests_(load_tests(plan, work[0].cell.config.data.prepared)),
+        tests_(load_tests(plan, work[0].cell.config)),
+        kind_(work[0].cell.config.model.kind),
         corpus_(corpus_fingerprint(plan, work[0].cell.config.data.prepared)),
         unigram_(unigram_entropy(work[0].cell.config.data.prepared)),
         overview_(work, options.output) {
@@ -130,7 +131,7 @@ class Runner {
                   .reason = verdict.reason,
                   .dev_nll = verdict.dev_nll,
                   .unigram = unigram_,
-                  .signature = metrics::Bleu(tests_[0].bleu).signature(1).text()};
+                  .signature = signature()};
     const fs::path file = result_file(options_.output, plan_, work.cell);
     try {
       if (!record.nonfinite) {
@@ -147,9 +148,15 @@ class Runner {
     }
     write_result(file, result);
     overview_.finished(work);
-    overview_.say(fmt::format("{}: {}; dev perplexity {:.2f}, BLEU {:.2f}", work.cell.name,
+    overview_.say(fmt::format("{}: {}; dev perplexity {:.2f}, {} {:.2f}", work.cell.name,
                               verdict.converged ? "converged" : "failed, " + verdict.reason,
-                              std::exp2(verdict.dev_nll), result.mean_bleu()));
+                              std::exp2(verdict.dev_nll),
+                              is_translation() ? "BLEU" : "test perplexity", result.mean()));
+  }
+
+  bool is_translation() const { return kind_ == model::Kind::translation; }
+  std::string signature() const {
+    return is_translation() ? metrics::Bleu(tests_[0].bleu).signature(1).text() : "";
   }
 
   int stop(int signal) {
@@ -172,6 +179,7 @@ class Runner {
   const Plan& plan_;
   const RunnerOptions& options_;
   std::vector<TestSet> tests_;
+  model::Kind kind_;
   std::string corpus_;  // checksum of the training and test texts
   double unigram_;
   Overview overview_;

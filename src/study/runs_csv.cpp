@@ -99,7 +99,8 @@ std::string runs_csv(const Findings& all) {
     const Result& result = *finding.result;
     out += fmt::format("{},{},{},{:.4f},{:.2f},{:.0f},{},{:.4f},{}\n",
                        identity_of(all.plan, finding.work.cell), result.updates, result.converged,
-                       std::exp2(result.dev_nll), result.mean_bleu(), result.seconds,
+                       std::exp2(result.dev_nll),
+                       all.is_translation() ? result.mean() : std::nan(""), result.seconds,
                        finding.commit, std::exp2(result.unigram), curve_text(finding.record.dev));
   }
   return out;

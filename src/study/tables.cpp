@@ -113,6 +113,10 @@ std::string state_of(const Finding& finding) {
   return finding.result->converged ? "converged" : "failed: " + finding.result->reason;
 }
 
+std::string score_name(const Findings& all) {
+  return all.is_translation() ? "BLEU" : "test perplexity";
+}
+
 std::string perplexity(double nll) {
   return std::isfinite(nll) ? fmt::format("{:.2f}", std::exp2(nll)) : kNothing;
 }
@@ -146,7 +150,8 @@ TextTable paper_table(const PaperTable& table, const Findings& all) {
 
 TextTable grid_table(const Findings& all) {
   const Plan& plan = all.plan;
-  TextTable out{.id = "grid", .section = "Results", .title = "BLEU", .columns = {"Method"}};
+  TextTable out{
+      .id = "grid", .section = "Results", .title = score_name(all), .columns = {"Method"}};
   const size_t schedules = std::max<size_t>(1, plan.schedules.size());
   if (schedules > 1) out.columns.push_back("Schedule");
   for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(layers));
@@ -200,7 +205,7 @@ TextTable run_table(const Findings& all) {
       .id = "runs",
       .section = "Runs",
       .title = "Every run",
-      .columns = {"run", "state", "updates", "dev perplexity", "BLEU", "p", "trained in"}};
+      .columns = {"run", "state", "updates", "dev perplexity", score_name(all), "p", "trained in"}};
   for (const auto& finding : all.cells) {
     const std::string& name = finding.work.cell.name;
     const auto& dev = finding.record.dev.y;
@@ -210,7 +215,7 @@ TextTable run_table(const Findings& all) {
                         {fmt::format("{}", finding.record.updates)},
                         {finding.result ? perplexity(finding.result->dev_nll)
                                         : (dev.empty() ? kNothing : perplexity(dev.back()))},
-                        {scored ? fmt::format("{:.2f}", finding.result->mean_bleu()) : kNothing},
+                        {scored ? fmt::format("{:.2f}", finding.result->mean()) : kNothing},
                         {finding.p_value ? fmt::format("{:.3f}", *finding.p_value) : kNothing},
                         {format_duration(finding.record.seconds)}});
   }

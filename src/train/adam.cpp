@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "base/parallel.h"
+#include "train/slices.h"
 
 namespace residual::train {
 namespace {
 
-constexpr int64_t kPiece = 1 << 16;  // floats: a few pieces fit a core's second-level cache
+constexpr int64_t kPiece = Slices::kPiece;  // a few fit a core's second-level cache
 
 // The sum of squares in eight fixed lanes. The compiler can vectorise it without reordering any
 // addition, so the result is the same on every CPU.
@@ -31,9 +31,11 @@ double squares(const float* x, int64_t n) {
 
 }  // namespace
 
-double reduce_gradients(std::span<const std::span<float>> gradients, double scale) {
+size_t piece_count(size_t floats) { return (floats + Slices::kPiece - 1) / Slices::kPiece; }
+
+void reduce_gradients(std::span<const std::span<float>> gradients, double scale,
+                      std::span<double> sums) {
   const auto size = static_cast<int64_t>(gradients[0].size());
-  std::vector<double> sums(static_cast<size_t>((size + kPiece - 1) / kPiece));
   const auto factor = static_cast<float>(scale);
   parallel_for(size, kPiece, [&](int64_t begin, int64_t end) {
     float* to = gradients[0].data();
@@ -44,8 +46,11 @@ double reduce_gradients(std::span<const std::span<float>> gradients, double scal
     for (int64_t i = begin; i < end; ++i) to[i] *= factor;
     sums[static_cast<size_t>(begin / kPiece)] = squares(to + begin, end - begin);
   });
+}
+
+double norm_of(std::span<const double> squares) {
   double sum = 0;
-  for (const double piece : sums) sum += piece;
+  for (const double piece : squares) sum += piece;
   return std::sqrt(sum);
 }
 

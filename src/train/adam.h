@@ -9,9 +9,13 @@
 // run on all threads in pieces of a fixed size, so that no bit depends on the number of threads.
 namespace residual::train {
 
-// Sets gradients[0] = scale * (gradients[0] + gradients[1] + ...), added in that order. Returns the
-// L2 norm of the result, which is not finite if an element is not.
-double reduce_gradients(std::span<const std::span<float>> gradients, double scale);
+// Sets gradients[0] = scale * (gradients[0] + gradients[1] + ...), added in that order, and
+// squares[i] to the sum of squares of the result's piece i. Pieces have Slices::kPiece floats.
+void reduce_gradients(std::span<const std::span<float>> gradients, double scale,
+                      std::span<double> squares);
+size_t piece_count(size_t floats);
+// Returns the L2 norm, which is not finite if an element is not.
+double norm_of(std::span<const double> squares);
 
 struct AdamStep {
   double learning_rate;

@@ -1,5 +1,6 @@
 #include "train/bleu.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,8 @@
 
 namespace residual::train {
 namespace {
+
+constexpr size_t kSamples = 6, kMostSamples = 24;
 
 decode::TextTools text_tools(const run::Corpora& corpora, const model::Description& model,
                              const model::Direction& direction) {
@@ -28,6 +31,20 @@ decode::TextTools text_tools(const run::Corpora& corpora, const model::Descripti
           .source_tag = direction.source_tag};
 }
 
+// Takes sentences at equal distances from a text: fewer from each of several.
+void add_samples(const std::vector<std::string>& sources,
+                 const std::vector<std::string>& references,
+                 const std::vector<std::string>& translations, size_t texts,
+                 std::vector<DevBleu::Sample>& samples) {
+  if (samples.size() >= kMostSamples) return;
+  const size_t wanted = std::max<size_t>(1, kSamples / texts);
+  const size_t count = std::min(wanted, sources.size());
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = (2 * i + 1) * sources.size() / (2 * count);
+    samples.push_back({sources[at], references[at], translations[at]});
+  }
+}
+
 }  // namespace
 
 DevBleu::DevBleu(const run::Corpora& corpora, const run::TrainConfig& config)
@@ -42,7 +59,7 @@ DevBleu::DevBleu(const run::Corpora& corpora, const run::TrainConfig& config)
   }
 }
 
-double DevBleu::score(std::span<const float> values) const {
+DevBleu::Result DevBleu::score(std::span<const float> values) const {
   std::map<std::string, std::span<const float>> parameters;
   for (const auto& p : model::parameters(config_.model)) {
     const auto size = static_cast<size_t>(p.size());
@@ -55,7 +72,7 @@ double DevBleu::score(std::span<const float> values) const {
   options.text.sentences = decode::Sentences::keep;  // a line is a sentence of the test set
   options.search.beam = config_.validate.beam;
   options.search.max_length_factor = 1.2;
-  double sum = 0;
+  Result result;
   for (const auto& text : texts_) {
     decode::Translator translator({weights}, text_tools(corpora_, description, text.direction),
                                   options);
@@ -63,13 +80,15 @@ double DevBleu::score(std::span<const float> values) const {
     for (auto& translation : translator.translate(text.sources)) {
       translations.push_back(std::move(translation.outputs.front().text));
     }
+    add_samples(text.sources, text.references, translations, texts_.size(), result.samples);
     // A model of lower-cased text cannot produce case, so its references are lower-cased too.
     const auto target = corpora_.segmenter(text.direction.target);
-    sum += metrics::corpus_bleu(translations, {text.references},
-                                {.lowercase = target.options().lowercase})
-               .score;
+    result.bleu += metrics::corpus_bleu(translations, {text.references},
+                                        {.lowercase = target.options().lowercase})
+                       .score /
+                   static_cast<double>(texts_.size());
   }
-  return sum / static_cast<double>(texts_.size());
+  return result;
 }
 
 }  // namespace residual::train

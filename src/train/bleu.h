@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "run/config.h"
@@ -16,7 +17,14 @@ class DevBleu {
   // Reads the texts. Throws an Error if a dev corpus has no raw text.
   DevBleu(const run::Corpora& corpora, const run::TrainConfig& config);
 
-  double score(std::span<const float> values) const;
+  struct Sample {
+    std::string source, reference, hypothesis;
+  };
+  struct Result {
+    double bleu = 0;
+    std::vector<Sample> samples;  // the same sentences each time
+  };
+  Result score(std::span<const float> values) const;
 
  private:
   const run::Corpora& corpora_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "ops/threads.h"
 #include "train/autocast.h"
 #include "train/shards.h"
+#include "train/stages.h"
 
 namespace residual::train {
 namespace {
@@ -28,29 +30,51 @@ run::Sums sums_of(const nn::Loss& loss, const data::Batch& batch) {
           .nll = loss.nll};
 }
 
-// Swaps the contents of two buffers while the object lives; either may be undefined. It swaps piece
-// by piece, so that validation with the average needs no second copy of the model.
-class Exchanged {
+std::span<float> span(const Tensor& flat) {
+  return {flat.data_ptr<float>(), static_cast<size_t>(flat.numel())};
+}
+
+// The average of the parameters in their place, in all processes, while the object lives.
+class Averaged {
  public:
-  Exchanged(Tensor a, Tensor b) : a_(std::move(a)), b_(std::move(b)) { exchange(); }
-  ~Exchanged() { exchange(); }
-  Exchanged(const Exchanged&) = delete;
-  Exchanged& operator=(const Exchanged&) = delete;
+  Averaged(Optimizer& optimizer, Tensor values, const Slices& slices, const Peers& peers)
+      : optimizer_(optimizer), values_(std::move(values)), slices_(slices), peers_(peers) {
+    exchange();
+  }
+  ~Averaged() noexcept(false) {
+    // An exception under way comes from here or ends the run; the values do not matter any more.
+    if (std::uncaught_exceptions() == exceptions_) exchange();
+  }
+  Averaged(const Averaged&) = delete;
+  Averaged& operator=(const Averaged&) = delete;
 
  private:
   void exchange() {
-    if (!a_.defined() || !b_.defined()) return;
-    const at::NoGradGuard no_grad;
-    for (int64_t begin = 0; begin < a_.numel(); begin += kPiece) {
-      const int64_t size = std::min(kPiece, a_.numel() - begin);
-      const Tensor a = a_.narrow(0, begin, size), b = b_.narrow(0, begin, size);
-      const Tensor before = a.clone();
-      a.copy_(b);
-      b.copy_(before);
-    }
+    if (!optimizer_.average().defined()) return;
+    optimizer_.exchange_average(values_);
+    if (peers_.size() > 1) peers_.gather(slices_, span(values_));
   }
-  static constexpr int64_t kPiece = 1 << 20;
-  Tensor a_, b_;
+
+  Optimizer& optimizer_;
+  Tensor values_;
+  const Slices& slices_;
+  const Peers& peers_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+// Reports the progress of a worker's backward pass.
+class BackwardProgress final : public nn::BackwardWatcher {
+ public:
+  BackwardProgress(const model::Config& config, GradientSum& sum, size_t worker)
+      : config_(config), sum_(sum), worker_(worker) {}
+  void passed(schemes::Side side, int k) override {
+    sum_.passed(worker_, stage_of_block(config_, side, k));
+  }
+
+ private:
+  const model::Config& config_;
+  GradientSum& sum_;
+  size_t worker_;
 };
 
 }  // namespace
@@ -106,7 +130,9 @@ Learner::Learner(const run::TrainConfig& config, const Peers& peers)
     auto model = std::make_unique<nn::Transformer>(*parameters, rates);
     workers_.push_back({std::move(parameters), std::move(model)});
   }
-  optimizer_ = std::make_unique<Optimizer>(config.optimizer, parameters().values());
+  slices_.emplace(static_cast<size_t>(parameters().values().numel()), peers.rank(), peers.size());
+  stages_ = bucket_stages(parameters(), *slices_);
+  optimizer_ = std::make_unique<Optimizer>(config.optimizer, *slices_, parameters().values());
 }
 
 std::vector<data::Batch> Learner::cut(const data::Batch& batch) const {
@@ -121,13 +147,20 @@ nn::Pass Learner::pass(int64_t update, size_t batch, size_t shard) const {
           .recompute = config_.train.recompute};
 }
 
-run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale) {
+run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double loss_scale,
+                              GradientSum* sum) {
   if (device_.is_cpu()) ops::use_one_thread();
   const Worker& worker = workers_[w];
   worker.parameters->gradients().zero_();
+  std::optional<BackwardProgress> progress;
+  if (sum != nullptr) progress.emplace(config_.model, *sum, w);
   run::Sums sums;
-  for (const auto& [shard, pass] : parts) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const data::Batch& shard = parts[i].batch;
+    nn::Pass pass = parts[i].pass;
     if (shard.size() == 0) continue;
+    // Only the backward pass of the last shard makes a gradient final.
+    if (progress && i + 1 == parts.size()) pass.backward = &*progress;
     const nn::ModelBatch batch = model_batch(config_, shard, pass, device_);
     nn::Loss loss;
     {
@@ -137,6 +170,33 @@ run::Sums Learner::run_worker(size_t w, std::span<const Shard> parts, double los
     sums.add(sums_of(loss, shard));
     (loss_scale == 1 ? loss.sum : loss.sum * loss_scale).backward();
   }
+  if (sum != nullptr) sum->passed(w, last_stage(config_.model));
+  return sums;
+}
+
+// Returns the sums of all processes' workers. With several processes, the gradients' own slices are
+// then the sums over all workers.
+std::vector<run::Sums> Learner::run_workers(const std::vector<std::vector<Shard>>& parts,
+                                            double loss_scale) {
+  std::optional<GradientSum> sum;
+  std::optional<Peers::InBackground> exchange;
+  if (peers_.size() > 1) {
+    std::vector<std::span<float>> own;
+    for (const auto& worker : workers_) own.push_back(span(worker.parameters->gradients()));
+    const bool is_direct = parts.size() == static_cast<size_t>(peers_.size());
+    sum.emplace(*slices_, std::move(own), stages_, peers_.size(),
+                is_direct ? GradientSum::Route::direct : GradientSum::Route::chain);
+    exchange.emplace(peers_, *sum);
+  }
+  std::vector<run::Sums> sums(parts.size());
+  const size_t first = peers_.first(parts.size());
+  parallel_for(static_cast<int64_t>(workers_.size()), 1, [&](int64_t begin, int64_t end) {
+    for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
+      sums[first + w] = run_worker(w, parts[first + w], loss_scale, sum ? &*sum : nullptr);
+    }
+  });
+  peers_.complete(std::span(sums));
+  if (exchange) exchange->wait();
   return sums;
 }
 
@@ -149,14 +209,7 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
       parts[i * count / all.size()].push_back({std::move(all[i]), pass(step.number, b, i)});
     }
   }
-  std::vector<run::Sums> sums(count);
-  const size_t first = peers_.first(count);
-  parallel_for(static_cast<int64_t>(workers_.size()), 1, [&](int64_t begin, int64_t end) {
-    for (auto w = static_cast<size_t>(begin); w < static_cast<size_t>(end); ++w) {
-      sums[first + w] = run_worker(w, parts[first + w], step.loss_scale);
-    }
-  });
-  peers_.complete(std::span(sums));
+  const std::vector<run::Sums> sums = run_workers(parts, step.loss_scale);
   UpdateResult result{.sums = {.updates = 1}};
   for (const auto& part : sums) result.sums.add(part);
 
@@ -174,11 +227,12 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
                    {.learning_rate = step.learning_rate,
                     .gradient_scale = clip_factor(config_.optimizer.clip_norm, norm),
                     .number = step.number});
+  if (peers_.size() > 1) peers_.gather(*slices_, span(values));
   return result;
 }
 
 run::Sums Learner::evaluate(std::span<const data::Batch> batches) {
-  const Exchanged averaged(parameters().values(), optimizer_->average());
+  const Averaged averaged(*optimizer_, parameters().values(), *slices_, peers_);
   std::vector<run::Sums> sums(batches.size());
   const size_t first = peers_.first(batches.size());
   const size_t own = peers_.end(batches.size()) - first;
@@ -202,7 +256,6 @@ void Learner::calibrate(const data::Batch& batch) {
   if (device_.is_cpu()) ops::use_one_thread();
   const nn::Pass pass = this->pass(/*update=*/0, 0, 0);
   workers_[0].model->calibrate(model_batch(config_, batch, pass, device_), pass);
-  if (optimizer_->average().defined()) optimizer_->average().copy_(parameters().values().detach());
 }
 
 std::vector<float> Learner::packed(const Tensor& flat) const {
@@ -217,38 +270,73 @@ std::vector<float> Learner::packed(const Tensor& flat) const {
   return to;
 }
 
-void Learner::unpack(std::span<const float> from, const Tensor& flat) const {
-  if (!flat.defined()) return;
-  Tensor here = at::zeros({flat.numel()}, at::kFloat);
+// Takes a packed buffer into a flat one, or into this process's slices of it.
+void Learner::unpack(std::span<const float> from, const Tensor& to) const {
+  if (from.empty()) return;
+  Tensor here = at::zeros({parameters().values().numel()}, at::kFloat);
   for (size_t i = 0; i < parameters().list().size(); ++i) {
     const auto size = static_cast<size_t>(parameters().list()[i].size());
     std::memcpy(here.data_ptr<float>() + parameters().offset(i), from.data(), size * sizeof(float));
     from = from.subspan(size);
   }
   const at::NoGradGuard no_grad;
-  flat.copy_(here);
+  if (to.numel() == here.numel()) {
+    to.copy_(here);
+    return;
+  }
+  for (size_t b = 0; b < slices_->buckets(); ++b) {
+    const Slices::Range own = slices_->own(b);
+    std::copy_n(here.data_ptr<float>() + own.begin, own.size(),
+                to.data_ptr<float>() + slices_->offset(b));
+  }
+}
+
+// Joins the slices of all processes in process 0.
+std::vector<float> Learner::collected(const Tensor& slices) const {
+  if (!slices.defined()) return {};
+  if (peers_.size() == 1) return packed(slices);
+  const Tensor all = peers_.leads() ? at::empty({parameters().values().numel()}) : Tensor();
+  peers_.collect(*slices_, span(slices), all.defined() ? span(all) : std::span<float>());
+  return packed(all);
 }
 
 run::Checkpoint Learner::checkpoint() const {
-  return {.values = packed(parameters().values()),
-          .m = packed(optimizer_->m()),
-          .v = packed(optimizer_->v()),
-          .average = packed(optimizer_->average())};
+  return {.values = peers_.leads() ? parameter_values() : std::vector<float>(),
+          .m = collected(optimizer_->m()),
+          .v = collected(optimizer_->v()),
+          .average = collected(optimizer_->average())};
 }
 
 std::vector<float> Learner::model_values() const {
-  const Tensor& average = optimizer_->average();
-  return packed(average.defined() ? average : parameters().values());
+  if (optimizer_->average().defined()) return collected(optimizer_->average());
+  return peers_.leads() ? parameter_values() : std::vector<float>();
 }
 
-void Learner::restore(const run::Checkpoint& checkpoint) {
-  require(checkpoint.average.empty() != config_.optimizer.averages(),
+void Learner::collect_gradient() {
+  if (peers_.size() == 1) return;
+  const std::span<float> all = span(workers_[0].parameters->gradients());
+  std::vector<float> own(slices_->own_floats());
+  for (size_t b = 0; b < slices_->buckets(); ++b) {
+    const Slices::Range range = slices_->own(b);
+    std::copy_n(all.data() + range.begin, range.size(), own.data() + slices_->offset(b));
+  }
+  peers_.collect(*slices_, own, all);
+}
+
+void Learner::restore(run::Checkpoint checkpoint) {
+  require(!peers_.leads() || checkpoint.average.empty() != config_.optimizer.averages(),
           "optimizer.average_decay: is {}, but the checkpoint has {} average of the parameters",
           config_.optimizer.average_decay, checkpoint.average.empty() ? "no" : "an");
-  unpack(checkpoint.values, parameters().values());
-  unpack(checkpoint.m, optimizer_->m());
-  unpack(checkpoint.v, optimizer_->v());
-  unpack(checkpoint.average, optimizer_->average());
+  // One buffer after another: each is there as a whole only while its slices are taken.
+  const auto take = [&](std::vector<float>& values, const Tensor& to) {
+    if (peers_.size() > 1) peers_.spread(values);
+    unpack(values, to);
+    values = {};
+  };
+  take(checkpoint.values, parameters().values());
+  take(checkpoint.m, optimizer_->m());
+  take(checkpoint.v, optimizer_->v());
+  if (config_.optimizer.averages()) take(checkpoint.average, optimizer_->average());
 }
 
 }  // namespace residual::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "run/state.h"
 #include "train/optimizer.h"
 #include "train/peers.h"
+#include "train/slices.h"
 
 namespace residual::train {
 
@@ -42,16 +44,21 @@ struct UpdateResult {
 class Learner {
  public:
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
-  // Each of several processes runs its share of the workers and holds all parameters. `peers` must
-  // outlive the learner.
+  // Each of several processes runs its share of the workers and holds all parameters, but updates
+  // only its slices of them, and has the optimiser's values only for those. `peers` must outlive the
+  // learner. All processes make the calls that are marked collective.
   explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone());
 
   // Runs forward, backward and Adam. The gradient is that of the mean loss over all predictions.
+  // Collective.
   UpdateResult update(std::span<const data::Batch> batches, const UpdateStep& step);
 
   // Returns the sums over batches without dropout, added in the order of the batches. Uses the
-  // average of the parameters if there is one.
+  // average of the parameters if there is one. Collective.
   run::Sums evaluate(std::span<const data::Batch> batches);
+
+  // Returns the parameters without the gaps between them.
+  std::vector<float> parameter_values() const { return packed(parameters().values()); }
 
   // Lets the scheme set its data-dependent parameters from one batch, before training.
   void calibrate(const data::Batch& batch);
@@ -64,10 +71,14 @@ class Learner {
   const nn::Parameters& parameters(size_t worker) const { return *workers_[worker].parameters; }
   at::Device device() const { return device_; }
 
-  // Returns a checkpoint without the gaps between parameters and with an empty state.
+  // Returns a checkpoint without the gaps between parameters and with an empty state, in process 0;
+  // the others get an empty one. Collective, and so are the next three.
   run::Checkpoint checkpoint() const;
   std::vector<float> model_values() const;  // the same as checkpoint().model_values()
-  void restore(const run::Checkpoint& checkpoint);
+  // Takes process 0's checkpoint. Moments that it lacks stay as they are.
+  void restore(run::Checkpoint checkpoint);
+  // Completes the gradient of the last update in process 0, for observers.
+  void collect_gradient();
 
  private:
   struct Worker {
@@ -79,14 +90,20 @@ class Learner {
     data::Batch batch;
     nn::Pass pass;
   };
-  run::Sums run_worker(size_t worker, std::span<const Shard> shards, double loss_scale);
+  run::Sums run_worker(size_t worker, std::span<const Shard> shards, double loss_scale,
+                       GradientSum* sum);
+  std::vector<run::Sums> run_workers(const std::vector<std::vector<Shard>>& parts,
+                                     double loss_scale);
   std::vector<float> packed(const Tensor& flat) const;
-  void unpack(std::span<const float> values, const Tensor& flat) const;
+  std::vector<float> collected(const Tensor& slices) const;
+  void unpack(std::span<const float> values, const Tensor& to) const;
 
   run::TrainConfig config_;
   const Peers& peers_;
   at::Device device_;
   std::vector<Worker> workers_;  // workers of this process
+  std::optional<Slices> slices_;
+  std::vector<int> stages_;  // of the buckets
   std::unique_ptr<Optimizer> optimizer_;
 };
 

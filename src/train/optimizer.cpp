@@ -1,5 +1,6 @@
 #include "train/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -37,9 +38,24 @@ void average(const run::OptimizerConfig& c, int64_t number, const Tensor& values
 
 }  // namespace reference
 
-Optimizer::Optimizer(const run::OptimizerConfig& config, const Tensor& values)
-    : config_(config), m_(at::zeros_like(values)), v_(at::zeros_like(values)) {
-  if (config.averages()) average_ = values.detach().clone();
+Optimizer::Optimizer(const run::OptimizerConfig& config, const Slices& slices, const Tensor& values)
+    : config_(config), slices_(slices) {
+  const auto own = static_cast<int64_t>(slices.own_floats());
+  m_ = at::zeros({own}, values.options().requires_grad(false));
+  v_ = at::zeros_like(m_);
+  if (!config.averages()) return;
+  average_ = at::empty_like(m_);
+  for (size_t b = 0; b < slices.buckets(); ++b) place(b, average_).copy_(part(b, values.detach()));
+}
+
+Tensor Optimizer::part(size_t bucket, const Tensor& flat) const {
+  const Slices::Range own = slices_.own(bucket);
+  return flat.narrow(0, static_cast<int64_t>(own.begin), static_cast<int64_t>(own.size()));
+}
+
+Tensor Optimizer::place(size_t bucket, const Tensor& slices) const {
+  return slices.narrow(0, static_cast<int64_t>(slices_.offset(bucket)),
+                       static_cast<int64_t>(slices_.own(bucket).size()));
 }
 
 double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
@@ -49,22 +65,58 @@ double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
     for (size_t i = 1; i < gradients.size(); ++i) all.add_(gradients[i]);
     return all.mul_(scale).norm().item<double>();
   }
+  if (peers.size() > 1) return reduce_slices(gradients[0], scale, peers);
   std::vector<std::span<float>> spans;
   for (const auto& gradient : gradients) spans.push_back(span(gradient));
-  if (peers.size() > 1) {
-    peers.add_in_order(spans);
-    spans.resize(1);
+  std::vector<double> squares(piece_count(spans[0].size()));
+  reduce_gradients(spans, scale, squares);
+  return norm_of(squares);
+}
+
+double Optimizer::reduce_slices(const Tensor& gradient, double scale, const Peers& peers) const {
+  const std::vector<size_t> ends = slices_.piece_ends(), order = slices_.pieces_by_rank();
+  std::vector<double> by_rank(order.size()), squares(order.size());
+  const auto rank = static_cast<size_t>(peers.rank());
+  auto* to = by_rank.data() + (rank == 0 ? 0 : ends[rank - 1]);
+  for (size_t b = 0; b < slices_.buckets(); ++b) {
+    const std::vector<std::span<float>> own = {span(part(b, gradient))};
+    const size_t pieces = piece_count(own[0].size());
+    reduce_gradients(own, scale, {to, pieces});
+    to += pieces;
   }
-  return reduce_gradients(spans, scale);
+  peers.complete(std::span(by_rank), ends);
+  for (size_t i = 0; i < order.size(); ++i) squares[order[i]] = by_rank[i];
+  return norm_of(squares);
 }
 
 void Optimizer::step(Tensor& values, const Tensor& gradient, const AdamStep& step) {
-  if (values.is_cpu()) {
-    const auto average = average_.defined() ? span(average_) : std::span<float>();
-    return adam(config_, step, span(values), span(gradient), span(m_), span(v_), average);
+  if (!values.is_cpu()) {
+    reference::adam(config_, step, values, gradient, m_, v_);
+    if (average_.defined()) reference::average(config_, step.number, values, average_);
+    return;
   }
-  reference::adam(config_, step, values, gradient, m_, v_);
-  if (average_.defined()) reference::average(config_, step.number, values, average_);
+  for (size_t b = 0; b < slices_.buckets(); ++b) {
+    const auto average = average_.defined() ? span(place(b, average_)) : std::span<float>();
+    adam(config_, step, span(part(b, values)), span(part(b, gradient)), span(place(b, m_)),
+         span(place(b, v_)), average);
+  }
+}
+
+// It swaps piece by piece, so that validation with the average needs no second copy of the model.
+void Optimizer::exchange_average(Tensor& values) {
+  if (!average_.defined()) return;
+  const at::NoGradGuard no_grad;
+  constexpr int64_t kFloats = 1 << 20;
+  for (size_t b = 0; b < slices_.buckets(); ++b) {
+    const Tensor all = part(b, values), averages = place(b, average_);
+    for (int64_t begin = 0; begin < all.numel(); begin += kFloats) {
+      const int64_t size = std::min(kFloats, all.numel() - begin);
+      const Tensor value = all.narrow(0, begin, size), mean = averages.narrow(0, begin, size);
+      const Tensor before = value.clone();
+      value.copy_(mean);
+      mean.copy_(before);
+    }
+  }
 }
 
 }  // namespace residual::train

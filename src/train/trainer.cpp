@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "base/progress.h"
 #include "model/parameters.h"
+#include "review/review.h"
 #include "run/memory.h"
 #include "run/start.h"
 #include "train/nonfinite.h"
@@ -70,25 +71,27 @@ Trainer::Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSys
   state_.loss_scale = scaler_.scale();
   data::Batcher batcher = corpora_.batcher(config_);
   if (peers.size() > 1) check_alike();
-  if (run_ != nullptr) open_run(batcher);
+  run::Checkpoint start;
+  if (run_ != nullptr) start = open_run(batcher);
   if (peers.size() > 1) spread_start();
+  learner_->restore(std::move(start));
   scaler_.restore(state_.loss_scale, state_.good_updates);
   batcher.seek(state_.position);
   stream_ = std::make_unique<BatchStream>(std::move(batcher), config_.batch.update_frequency);
   if (dev_.empty()) log_.say("there is no dev corpus, so the run is not validated");
 }
 
-// Opens the run's files and reads the state that they hold.
-void Trainer::open_run(data::Batcher& batcher) {
+// Opens the run's files, reads the state that they hold, and returns the values to start from.
+run::Checkpoint Trainer::open_run(data::Batcher& batcher) {
   if (config_.validate.wants_bleu() && !dev_.empty()) bleu_.emplace(corpora_, config_);
   store_.emplace(run_->path() / run::kCheckpoints, config_.model, system_);
-  const auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
-  if (checkpoint) {
+  auto checkpoint = run_->is_new() ? std::nullopt : store_->newest();
+  const bool resumes = checkpoint.has_value();
+  if (resumes) {
     corpora_.require_those_of(checkpoint->state, run_->path());
     state_ = checkpoint->state;
-    learner_->restore(*checkpoint);
   } else {
-    begin(batcher);
+    checkpoint = first_values(batcher);
   }
   state_.corpus = corpora_.fingerprint();
   state_.dev_corpus = corpora_.dev_fingerprint();
@@ -101,9 +104,9 @@ void Trainer::open_run(data::Batcher& batcher) {
                      system_);
   const std::string processes =
       peers_.size() == 1 ? "" : fmt::format(" in {} processes", peers_.size());
-  if (checkpoint) {
+  if (resumes) {
     log_.say(fmt::format("resumed after update {}{}", format_count(state_.update), processes));
-    return;
+    return std::move(*checkpoint);
   }
   const std::string& start = config_.train.start_from;
   if (!start.empty()) log_.say(fmt::format("starts from the parameters of {}", start));
@@ -113,17 +116,20 @@ void Trainer::open_run(data::Batcher& batcher) {
                        config_.train.workers == 1 ? "" : "s", processes,
                        run::describe(run::estimate_memory(config_, peers_.size()))));
   if (const std::string doubt = run::doubt_about(config_); !doubt.empty()) log_.say(doubt);
+  return std::move(*checkpoint);
 }
 
-// Sets the initial values: another model's parameters, or the scheme's initialisation.
-void Trainer::begin(data::Batcher& batcher) {
+// Returns another model's parameters, or those of the scheme's initialisation.
+run::Checkpoint Trainer::first_values(data::Batcher& batcher) {
+  run::Checkpoint start;
   if (config_.train.start_from.empty()) {
-    return learner_->calibrate(batcher.get(batcher.position()));
+    learner_->calibrate(batcher.get(batcher.position()));
+    start.values = learner_->parameter_values();
+  } else {
+    start.values = run::start_values(config_, corpora_);
   }
-  run::Checkpoint start = learner_->checkpoint();
-  start.values = run::start_values(config_, corpora_);
-  if (!start.average.empty()) start.average = start.values;
-  learner_->restore(start);
+  if (config_.optimizer.averages()) start.average = start.values;
+  return start;
 }
 
 End Trainer::run(const run::StopSignals& signals) {
@@ -131,7 +137,8 @@ End Trainer::run(const run::StopSignals& signals) {
     return run_explained(signals);
   } catch (const std::exception& error) {
     try {
-      log_.note(error.what());
+      log_.note(fmt::format("error: {}", error.what()));
+      write_report();
     } catch (const Error&) {  // a full disk must not hide the original error
     }
     throw;
@@ -146,14 +153,20 @@ End Trainer::run_explained(const run::StopSignals& signals) {
   } catch (const c10::Error& error) {
     if (is_memory_error(error.what())) fail_memory(config_, peers_.size());
     throw;
+  } catch (const PeerFailed& failed) {
+    throw PeerFailed(with_command(failed));
   } catch (const PeerLost& lost) {
-    if (run_ == nullptr) throw;
-    fail("{}. Resume from the last checkpoint with: {}", lost.what(), resuming());
+    throw PeerLost(with_command(lost));
   }
+}
+
+std::string Trainer::with_command(const PeerLost& lost) const {
+  return fmt::format("{}. Resume from the last checkpoint with: {}", lost.what(), resuming());
 }
 
 // The command that resumes the run.
 std::string Trainer::resuming() const {
+  if (run_ == nullptr) return resuming_;
   std::string command = "residual train --resume -o " + shell_word(run_->path().string());
   if (peers_.size() > 1) command += " --distributed";
   if (observer_ != nullptr) command += fmt::format(" {}", observer_->option());
@@ -173,9 +186,11 @@ End Trainer::run_loop(const run::StopSignals& signals) {
       return End::interrupted;
     }
     const Step done = step();
-    if (done.updated && observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
+    if (done.updated && divides(observed_every_, state_.update)) observe_update();
     if (done.updated && divides(config_.log.every_updates, state_.update)) log_metrics();
-    const run::Rank rank = validation_due(done) ? validate() : run::Rank::none;
+    const bool validates = validation_due(done);
+    const run::Rank rank = validates ? validate() : run::Rank::none;
+    if (validates) write_report();
     if (rank == run::Rank::none && !checkpoint_due(done)) continue;
     if (done.epoch_ended) note_epoch_end();
     save(rank == run::Rank::best);
@@ -195,6 +210,7 @@ End Trainer::run_loop(const run::StopSignals& signals) {
                        format_count(state_.update),
                        out_of_patience() ? ": validate.patience is exhausted" : "",
                        run::format_memory(peak_memory())));
+  write_report();
   return out_of_patience() ? End::patience : End::finished;
 }
 
@@ -205,6 +221,12 @@ void Trainer::save_and_stop() {
   if (run_ == nullptr) return;
   log_.say(fmt::format("stopped after update {}; continue with: {}", format_count(state_.update),
                        resuming()));
+  write_report();
+}
+
+void Trainer::observe_update() {
+  learner_->collect_gradient();
+  if (observer_ != nullptr) observer_->updated(state_.update, *learner_, log_);
 }
 
 bool Trainer::out_of_patience() const {
@@ -289,12 +311,12 @@ void Trainer::nonfinite(std::span<const data::Batch> batches, int64_t number) {
 
 void Trainer::stop_nonfinite(std::span<const data::Batch> batches, int64_t number,
                              const std::string& advice) {
+  run::Checkpoint before = learner_->checkpoint();
   if (run_ == nullptr) {
     part();
     fail("update {}: loss or gradient is not finite; process 0 reports where", number);
   }
   background_.wait();
-  run::Checkpoint before = learner_->checkpoint();
   before.state = state_;
   const Finding finding = find_nonfinite(*learner_, config_, batches, number);
   const fs::path bundle = run_->path() / fmt::format("nonfinite-{:09}", number);
@@ -325,19 +347,20 @@ run::Status Trainer::status() const {
 
 void Trainer::log_metrics() {
   const run::Averages mean = run::averages(state_.sums);
-  log_.metrics(
-      "train", state_.update,
-      {{"epoch", state_.position.epoch},
-       {"batch", state_.position.batch},
-       {"loss", mean.loss},
-       {"nll", mean.nll},
-       {"perplexity", mean.perplexity},
-       {"learning_rate", rate_after(state_.update - 1)},
-       {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
-       {"tokens", state_.sums.tokens},
-       {"source_tokens", state_.sums.source_tokens},
-       {"sentences", state_.sums.sentences},
-       {"skipped", state_.skipped}});
+  nlohmann::ordered_json line{
+      {"epoch", state_.position.epoch},
+      {"batch", state_.position.batch},
+      {"loss", mean.loss},
+      {"nll", mean.nll},
+      {"perplexity", mean.perplexity},
+      {"learning_rate", rate_after(state_.update - 1)},
+      {"gradient_norm", state_.sums.gradient_norm / static_cast<double>(state_.sums.updates)},
+      {"tokens", state_.sums.tokens},
+      {"source_tokens", state_.sums.source_tokens},
+      {"sentences", state_.sums.sentences},
+      {"skipped", state_.skipped}};
+  if (scaler_.active()) line["loss_scale"] = state_.loss_scale;
+  log_.metrics("train", state_.update, line);
   if (line_.seconds > 0) {  // otherwise an earlier session computed these updates
     log_.say(run::format_status(status()));
     log_.speed({{"update", state_.update},
@@ -372,6 +395,28 @@ void Trainer::note_epoch_end() {
   if (ends.size() > keep) ends.erase(ends.begin(), ends.end() - static_cast<std::ptrdiff_t>(keep));
 }
 
+// Scores the dev texts and records some of their translations.
+double Trainer::dev_bleu(std::span<const float> model) {
+  const DevBleu::Result result = bleu_->score(model);
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const auto& s : result.samples) {
+    samples.push_back(
+        {{"source", s.source}, {"reference", s.reference}, {"hypothesis", s.hypothesis}});
+  }
+  log_.metrics("samples", state_.update, {{"samples", std::move(samples)}});
+  return result.bleu;
+}
+
+// The report is a view of other files: a failure to write it costs only the view.
+void Trainer::write_report() {
+  if (run_ == nullptr) return;
+  try {
+    review::write_report(run_->path());
+  } catch (const std::exception& error) {
+    log::warn("{}", error.what());
+  }
+}
+
 run::Rank Trainer::validate() {
   if (dev_.empty()) return run::Rank::none;
   const run::Averages mean = run::averages(learner_->evaluate(dev_));
@@ -381,7 +426,10 @@ run::Rank Trainer::validate() {
       {run::ValidationMetric::perplexity, mean.perplexity}};
   if (config_.validate.wants_bleu()) {  // a model with a NaN loss cannot translate
     std::vector<double> bleu = {std::nan("")};
-    if (bleu_ && std::isfinite(mean.loss)) bleu[0] = bleu_->score(learner_->model_values());
+    if (std::isfinite(mean.loss)) {
+      const std::vector<float> model = learner_->model_values();  // all ranks take part
+      if (bleu_) bleu[0] = dev_bleu(model);
+    }
     peers_.spread(bleu);
     values[run::ValidationMetric::bleu] = bleu[0];
   }
@@ -401,9 +449,9 @@ run::Rank Trainer::validate() {
 
 // Copies the model and its state; another thread writes them while training continues.
 void Trainer::save(bool best) {
+  auto copy = std::make_shared<run::Checkpoint>(learner_->checkpoint());
   if (run_ == nullptr) return;
   state_.metrics_bytes = log_.sync();
-  auto copy = std::make_shared<run::Checkpoint>(learner_->checkpoint());
   copy->state = state_;
   std::set<int64_t> keep;
   const auto& epochs = state_.epoch_ends;

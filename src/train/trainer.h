@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/files.h"
@@ -47,7 +48,12 @@ class Trainer {
   End run(const run::StopSignals& signals);
 
   // Passes every further update to the observer, which must outlive the run.
-  void observe(Observer& observer) { observer_ = &observer; }
+  void observe(Observer& observer) {
+    observer_ = &observer;
+    observed_every_ = observer.every();
+  }
+  // The same in a process that does not lead: what an observer needs comes from all processes.
+  void observed_every(int64_t updates) { observed_every_ = updates; }
 
   const run::State& state() const { return state_; }
   int signal() const { return signal_; }  // signal that ended the run in one of the processes; or 0
@@ -60,13 +66,15 @@ class Trainer {
 
   Trainer(run::RunDirectory* run, const run::TrainConfig& config, FileSystem& system,
           const Peers& peers);
-  void open_run(data::Batcher& batcher);
-  void begin(data::Batcher& batcher);
+  run::Checkpoint open_run(data::Batcher& batcher);
+  run::Checkpoint first_values(data::Batcher& batcher);
   void check_alike() const;
   void spread_start();
   int agree(const run::StopSignals& signals) const;
   void part() const;
   std::string resuming() const;
+  std::string with_command(const PeerLost& lost) const;
+  void observe_update();
   End run_explained(const run::StopSignals& signals);
   End run_loop(const run::StopSignals& signals);
   void save_and_stop();
@@ -83,6 +91,8 @@ class Trainer {
   bool checkpoint_due(const Step& step) const;
   void note_epoch_end();  // called before its checkpoint is saved
   run::Rank validate();
+  double dev_bleu(std::span<const float> model);
+  void write_report();
   void save(bool best);
   void write_model(const fs::path& path, const run::Checkpoint& checkpoint) const;
 
@@ -101,6 +111,8 @@ class Trainer {
   run::RunLog log_;  // writes nothing in processes that do not lead
   Background background_;
   Observer* observer_ = nullptr;
+  int64_t observed_every_ = 0;
+  std::string resuming_;  // process 0's command, in the others
   int signal_ = 0;
 
   // Values for the display.

@@ -35,15 +35,14 @@ void Trainer::check_alike() const {
   }
 }
 
-// Copies the state of process 0 to all processes.
+// Copies the state of process 0, and its command to resume the run, to all processes.
 void Trainer::spread_start() {
-  std::string state = to_toml(state_);
-  run::Checkpoint start = learner_->checkpoint();
+  std::string state = to_toml(state_), command = resuming();
   peers_.spread(state);
-  for (auto* values : {&start.values, &start.m, &start.v, &start.average}) peers_.spread(*values);
+  peers_.spread(command);
   if (peers_.leads()) return;
   read_toml(state, "the state of process 0", [&](ConfigVisitor& v) { fields(v, state_); });
-  learner_->restore(start);
+  resuming_ = command;
 }
 
 // Checks that all processes are at the same update with the same gradient. Returns the signal that

@@ -20,8 +20,8 @@ const fs::path kRoot = test::source_tree();
 constexpr int64_t kMostFiles = 40;
 
 // Folders of tests/ that test no folder of src/, or hold what the others share.
-const std::set<std::string> kOtherTests = {"architecture", "ecosystem", "fixtures",
-                                           "package",      "support",   "web"};
+const std::set<std::string> kOtherTests = {"architecture", "ecosystem", "fixtures", "package",
+                                           "python",       "support",   "web"};
 
 // Tests of src/X/Y lie in tests/X/Y_test.cpp. These test several files together, by subject.
 const std::set<std::string> kBySubject = {

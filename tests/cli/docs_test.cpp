@@ -2,8 +2,8 @@
 //
 // In a block that starts with ```sh, a line "$ command" is run by bash (a trailing backslash
 // continues it) in one directory per page, and the lines up to the next command are its standard
-// output. A line "..." stands for any lines. Pages that mention models/reverse or
-// marian/ find them there.
+// output. A line "..." stands for any lines. Pages that mention models/reverse,
+// models/language.residual, models/masked.residual or marian/ find them there.
 
 #include <gtest/gtest.h>
 
@@ -93,8 +93,15 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
     fs::copy(fs::path(test::fixtures()) / "marian", directory / "marian",
              fs::copy_options::recursive);
   }
+  for (const std::string model : {"models/language.residual", "models/masked.residual"}) {
+    if (!mentions(model)) continue;
+    fs::create_directories(directory / "models");
+    fs::copy(fs::path(test::fixtures()) / "language" / fs::path(model).filename(),
+             directory / model);
+  }
   if (mentions("models/reverse")) {
-    const auto made = test::run(cd + "mkdir models\n" + test::make_reverse_model("models/reverse"));
+    const auto made =
+        test::run(cd + "mkdir -p models\n" + test::make_reverse_model("models/reverse"));
     ASSERT_EQ(made.exit_code, 0) << made.error;
   }
   for (const auto& step : steps) {

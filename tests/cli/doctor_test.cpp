@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "support/shell.h"
@@ -80,6 +81,23 @@ TEST(Doctor, KnowsAResidualTrainThatIsMissingOrOfAnotherVersion) {
 
 TEST(Doctor, IsQuickWithoutTheSelfTest) {
   EXPECT_THAT(run("residual doctor --quick").output, Not(HasSubstr("product")));
+}
+
+// The CPU stands for a GPU: its reference operators against themselves.
+TEST(Doctor, ComparesEverySchemeOnADevice) {
+  const json report = json::parse(run("residual doctor --device cpu --json").output);
+  EXPECT_TRUE(report["works"]) << report;
+  std::set<std::string> names;
+  for (const auto& each : report["checks"]) names.insert(each["name"]);
+  for (const char* name : {"post-ln", "resi-dual", "hyper-connections", "bf16", "device"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST(Doctor, SaysThatThereIsNoSuchDevice) {
+  const auto result = run("residual doctor --device cuda:99");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, HasSubstr("problem  device        cuda:99 cannot be used"));
 }
 
 }  // namespace

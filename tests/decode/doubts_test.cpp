@@ -34,9 +34,16 @@ TEST(Doubts, AreRaisedByRepetitionsThatTheSourceDoesNotHave) {
   EXPECT_FALSE(doubts_about(counting(40), counting(40)).any());
 }
 
+TEST(Doubts, AreRaisedByACopyOfTheSourceThatIsLongerThanAName) {
+  const std::vector<std::string> source = {"the", "ca@@", "t", "sa@@", "t", "."};
+  EXPECT_TRUE(is_copy(source, source));
+  EXPECT_FALSE(is_copy(std::span(source).first(5), std::span(source).first(5)));
+  EXPECT_FALSE(is_copy(std::span(source).first(5), source));
+}
+
 TEST(Doubts, HaveNames) {
-  EXPECT_EQ((Doubts{.is_short = true, .repeats = true}.names()),
-            (std::vector<std::string>{"short", "repeats"}));
+  EXPECT_EQ((Doubts{.is_short = true, .repeats = true, .is_copy = true}.names()),
+            (std::vector<std::string>{"short", "repeats", "untranslated"}));
 }
 
 }  // namespace

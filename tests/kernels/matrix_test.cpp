@@ -347,7 +347,7 @@ TEST_P(Matrix, StridesReachIntoWiderRows) {
 
 TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
   constexpr int kOut = 67;
-  for (const int in : {1, 2, 3, 5, 64, 257, 2048}) {
+  for (const int in : {1, 2, 3, 5, 64, 257, 4101}) {
     std::vector<int8_t> weight(int64_t{kOut} * in);
     const Random random(5);
     for (size_t i = 0; i < weight.size(); ++i) {
@@ -363,6 +363,8 @@ TEST_P(Matrix, Int8SumsAreThoseOfAnIntegerLoop) {
     }
     std::fill_n(x.begin(), in, 127.0F);
     std::fill_n(x.begin() + in, in, -127.0F);
+    for (int64_t i = 2 * in; i < 3 * in; ++i) x[i] = i % 2 == 0 ? 127 : -127;
+    for (int64_t i = 3 * in; i < 4 * in; ++i) x[i] = 64;
     for (int64_t r = 2; r < kRows; ++r) x[r * in] = 127;
     const std::vector<float> scales(kOut, 1.0F);
     const PackedMatrix matrix(weight.data(), scales.data(), nullptr, kOut, in);

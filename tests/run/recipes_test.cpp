@@ -19,8 +19,8 @@ namespace {
 const fs::path kRecipes = fs::path(test::source_tree()) / "recipes";
 
 // Those that say how to prepare a corpus; all others train.
-const std::set<std::string> kDataRecipes = {"debian",  "iwslt14", "multi30k",
-                                            "opus100", "tatoeba", "wmt14"};
+const std::set<std::string> kDataRecipes = {"debian",  "debian-text", "iwslt14", "multi30k",
+                                            "opus100", "tatoeba",     "wmt14"};
 
 TrainConfig recipe(const std::string& name) {
   TrainConfig config;

@@ -126,8 +126,9 @@ TEST_F(RunDirectories, ThatNeverBeganAreNotInTheWay) {
 }
 
 TEST_F(RunDirectories, AreNotMadeOfWhatNoRunWrote) {
-  for (const char* name : {"config.toml", "best/keep.txt", "log.txt", "metrics.jsonl",
-                           "checkpoints/model.pt", "checkpoints/000000060.safetensors"}) {
+  for (const char* name :
+       {"config.toml", "best/keep.txt", "log.txt", "metrics.jsonl", "report.html",
+        "checkpoints/model.pt", "checkpoints/000000060.safetensors"}) {
     const test::TemporaryDirectory directory;
     fs::create_directories((directory / name).parent_path());
     replace_file(directory / "config.toml", "[another]\nprogram = 1\n");

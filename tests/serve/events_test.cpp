@@ -51,6 +51,49 @@ TEST(Events, BringEveryLineInOrder) {
   EXPECT_EQ(events[61].second, (json{{"lines", 61}}));
 }
 
+// A server whose lines have sentences that end with "!".
+std::shared_ptr<decode::Translator> sentence_translator() {
+  decode::TextTools tools = test::word_tools();
+  tools.source_sentences = tools.target_sentences = std::make_shared<text::SentenceSplitter>("en");
+  return std::make_shared<decode::Translator>(
+      std::vector{test::random_model(test::small_config()).weights()}, tools,
+      decode::TranslatorOptions{});
+}
+
+TEST(Events, BringTheSentencesOfALineBeforeIt) {
+  Running server({}, sentence_translator());
+  const std::vector<std::string> alone = {"w1 w2 w3!", "w9 w4!", "w7 w5 w6"};
+  const auto wanted = server.translator().translate(alone);
+  const std::string text = "w8 w3\n" + alone[0] + "  " + alone[1] + "\t" + alone[2];
+  const auto got = server.request("POST", "/translate", json{{"text", text}}.dump(), kAccept);
+  const auto events = events_of(got.body);
+  ASSERT_EQ(events.size(), 6u) << got.body;
+  EXPECT_EQ(events[0].first, "line");  // its only sentence
+  std::string joined;
+  for (size_t i = 0; i < alone.size(); ++i) {
+    const auto& [name, data] = events[1 + i];
+    EXPECT_EQ(name, "sentence");
+    EXPECT_EQ(data["line"], 2);
+    joined += data["added"];
+    EXPECT_THAT(data["added"], testing::EndsWith(wanted[i].outputs[0].text));
+  }
+  EXPECT_EQ(events[4].first, "line");
+  EXPECT_EQ(events[4].second["translation"], joined);
+  EXPECT_EQ(server.answer({{"text", alone[0] + "  " + alone[1] + "\t" + alone[2]}})["text"],
+            joined);
+}
+
+TEST(Events, BringTheFirstSentenceOfALongLineAtOnce) {
+  const Running server(kRoomy, sentence_translator());
+  std::string line;
+  for (int i = 0; i < 20000; ++i) line += test::words(i, 40) + "! ";
+  Raw client(server.port());
+  client.send(request_of("POST", "/translate", json{{"text", line}}.dump(), kAccept));
+  client.read_until("\r\n\r\n");
+  EXPECT_THAT(client.read_until("\n\n"), HasSubstr("event: sentence"));
+  EXPECT_EQ(server.metric("residual_lines_total"), 0);
+}
+
 TEST(Events, ComeBeforeTheAnswerIsComplete) {
   const Running server(kRoomy);
   Raw client(server.port());
@@ -67,7 +110,7 @@ TEST(Events, ComeBeforeTheAnswerIsComplete) {
 
 TEST(Events, SayWhenTheAnswerIsNotComplete) {
   ServerOptions options = kRoomy;
-  options.timeout_seconds = 1;
+  options.timeout_seconds = kSlowness;  // enough for the first line
   const Running server(options);
   const auto got =
       server.request("POST", "/translate", json{{"text", endless_text()}}.dump(), kAccept);

@@ -205,6 +205,13 @@ inline bool comes_true(const std::function<bool()>& holds,
   return true;
 }
 
+// A sanitizer makes everything so many times slower, about.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr int kSlowness = 10;
+#else
+inline constexpr int kSlowness = 1;
+#endif
+
 // Takes far longer than any test waits.
 inline std::string endless_text() {
   std::string text;

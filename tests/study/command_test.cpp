@@ -68,6 +68,23 @@ residual study plan.toml -o cut --dry-run)sh");
   EXPECT_THAT(result.output, HasSubstr("pre-ln-e1d1-s1: done\nresi-dual-e1d1-s1: done\n"));
 }
 
+// As a Slurm array runs them, each job with the number of its part.
+TEST(StudyCommand, PartsRunApartMergeIntoTheWholeStudy) {
+  const auto result = test::run(std::string(kSetUp) + R"sh(
+residual -q study plan.toml --set set=train.max_updates=40 -o whole || exit 9
+for SLURM_ARRAY_TASK_ID in 1 2; do
+  residual -q study plan.toml --set set=train.max_updates=40 --shard $SLURM_ARRAY_TASK_ID/2 \
+    -o part-$SLURM_ARRAY_TASK_ID || exit 9
+  ls part-$SLURM_ARRAY_TASK_ID/runs
+done
+known=$(ls part-*/report/plan/runs.csv | sed 's/^/--known /')
+residual -q study plan.toml --set set=train.max_updates=40 --report $known -o merged || exit 9
+results() { cut -d , -f 1-12,14- $1/report/plan/runs.csv; }  # without the seconds
+cmp <(results whole) <(results merged) && echo merged)sh");
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_EQ(result.output, "pre-ln-e1d1-s1\nresi-dual-e1d1-s1\nmerged\n");
+}
+
 TEST(StudyCommand, KilledItTakesItsRunsAlongAndGoesOnWhereTheyStopped) {
   const auto result = test::run(std::string(kSetUp) + R"sh(
 residual -q study plan.toml -o cut & pid=$!

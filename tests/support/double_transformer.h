@@ -23,15 +23,24 @@ class DoubleTransformer {
   DoubleTransformer(const model::Config& config, const Parameters& parameters)
       : c_(config), p_(parameters) {}
 
-  // Logits [target tokens, vocabulary] when the target is fed to the decoder behind </s>.
+  // The encoder's output [source tokens, width].
+  Rows encode(const std::vector<int32_t>& source) const {
+    return stack(schemes::Side::encoder, embed(model::source_embedding(c_), source), nullptr);
+  }
+
+  // Logits [target tokens, vocabulary] when the target is fed to the decoder behind </s>. A
+  // language model takes no notice of the source.
   Rows logits(const std::vector<int32_t>& source, const std::vector<int32_t>& target) const {
-    const Rows memory =
-        stack(schemes::Side::encoder, embed(model::source_embedding(c_), source), nullptr);
+    const Rows memory = c_.has_encoder() ? encode(source) : Rows();
     std::vector<int32_t> input = target;
     std::ranges::rotate(input, input.end() - 1);  // </s> first
     const Rows hidden =
         stack(schemes::Side::decoder, embed(model::target_embedding(c_), input), &memory);
-    return product(hidden, model::output_embedding(c_), "", 0, c_.target_vocabulary);
+    return project(hidden);
+  }
+
+  Rows project(const Rows& hidden) const {
+    return product(hidden, model::output_embedding(c_), "", 0, c_.output_vocabulary());
   }
 
  private:

@@ -21,14 +21,21 @@ class EachTarget : public testing::TestWithParam<int64_t> {
   void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
 };
 
-inline std::string target_name(const testing::TestParamInfo<int64_t>& info) {
-  return hwy::TargetName(info.param);
+inline std::vector<int64_t> targets() {
+  std::vector<int64_t> all = hwy::SupportedAndGeneratedTargets();
+  const int64_t avx_vnni = hwy::SupportedTargets() & RESIDUAL_AVX_VNNI;
+  if (avx_vnni != 0) all.push_back(HWY_AVX2 | avx_vnni);
+  return all;
 }
 
-#define RESIDUAL_ON_EACH_TARGET(suite)                                                      \
-  using suite = EachTarget;                                                                 \
-  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), \
-                           target_name)
+inline std::string target_name(const testing::TestParamInfo<int64_t>& info) {
+  const bool has_avx_vnni = (info.param & RESIDUAL_AVX_VNNI) != 0;
+  return has_avx_vnni ? "AVX2_VNNI" : hwy::TargetName(info.param);
+}
+
+#define RESIDUAL_ON_EACH_TARGET(suite) \
+  using suite = EachTarget;            \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(targets()), target_name)
 
 // Around the vector widths, and model widths.
 constexpr int kSizes[] = {1, 7, 8, 9, 15, 16, 17, 31, 33, 64, 255, 256, 257};

@@ -9,6 +9,7 @@ namespace residual::test {
 const std::string& source_tree();
 const std::string& fixtures();        // tests/fixtures
 const std::string& programs();        // the directory of `residual` and its siblings
+const std::string& search_path();     // theirs and that of this build, for PATH
 const std::string& fault_library();   // of support/faults.cpp
 const std::string& shared_library();  // libresidual.so
 

@@ -23,7 +23,7 @@ inline ShellResult run(const std::string& line) {
   const TemporaryDirectory directory;
   const TemporaryDirectory streams;
   std::ofstream(streams / "script") << "cd '" << directory.path().string() << "'\n" << line << "\n";
-  const std::string command = "PATH='" + programs() + "':\"$PATH\" bash '" +
+  const std::string command = "PATH='" + search_path() + "':\"$PATH\" bash '" +
                               (streams / "script").string() + "' > '" + (streams / "out").string() +
                               "' 2> '" + (streams / "err").string() + "'";
   const int status = std::system(command.c_str());

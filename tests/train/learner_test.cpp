@@ -301,7 +301,8 @@ TEST(ReferenceAdam, IsTheFlatOne) {
     const Tensor start = at::rand({100}), gradient = at::rand({100});
     Tensor a = start.clone(), m = at::zeros({100}), v = at::zeros({100}), b = start.clone();
     Tensor average = start.clone();
-    Optimizer optimizer(config, start);
+    const Slices whole(100);
+    Optimizer optimizer(config, whole, start);
     for (int64_t t = 1; t <= 5; ++t) {
       const AdamStep step{.learning_rate = 0.1, .gradient_scale = 0.5, .number = t};
       reference::adam(config, step, a, gradient, m, v);

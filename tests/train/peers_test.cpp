@@ -1,51 +1,48 @@
 // Processes that work together, here as threads: what they exchange, and what happens when one of
-// them is not as it should be.
+// them is lost.
 
 #include "train/peers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <future>
-#include <map>
 #include <thread>
 
-#include "base/log.h"
 #include "base/random.h"
-#include "support/free_port.h"
+#include "thread_ranks.h"
 
 namespace residual::train {
 namespace {
 
 using namespace std::chrono_literals;
-using test::free_port;
 using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-run::Place place(int rank, int size, int port) {
-  return {.rank = rank, .size = size, .host = "127.0.0.1", .port = port, .job = "test"};
-}
-
 class Together : public testing::Test {
  protected:
-  Together() { log::set_level(log::Level::off); }
-  ~Together() override { log::set_level(log::Level::info); }
-
-  // Runs `body` in `size` processes that have met; what each threw, or "".
+  // Runs `body` in `size` processes that have met; returns what each threw, or "".
   template <class Body>
-  static std::vector<std::string> run(int size, Body body) {
-    const int port = free_port();
+  static std::vector<std::string> run(int size, Body body, Courier::Duration silence = 20s,
+                                      test::Network* network = nullptr) {
+    test::Network own(size);
+    test::Network& lines = network != nullptr ? *network : own;
     std::vector<std::string> errors(static_cast<size_t>(size));
     std::vector<std::thread> threads;
-    for (int rank = size; rank-- > 0;) {  // process 0 last: the others must wait for it
+    std::atomic<int> running = size;
+    for (int rank = 0; rank < size; ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          const Peers peers(place(rank, size, port), "kind", 20s);
+          const auto open = [&lines, rank] {
+            return std::make_unique<test::ThreadRanks>(lines, rank);
+          };
+          const Peers peers(open, "kind", silence);
           body(peers);
         } catch (const Error& error) {
           errors[static_cast<size_t>(rank)] = error.what();
         }
+        if (--running <= 1) lines.end();  // a stopped one may go on to its end
       });
     }
     for (auto& thread : threads) thread.join();
@@ -53,18 +50,7 @@ class Together : public testing::Test {
   }
   template <class Body>
   static void expect_all(int size, Body body) {
-    for (const auto& error : run(size, body)) EXPECT_EQ(error, "");
-  }
-
-  // The error that meeting the others gives, or "".
-  static std::string meet(const run::Place& place, const std::string& kind,
-                          Peers::Duration patience = 20s) {
-    try {
-      const Peers peers(place, kind, patience);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    EXPECT_THAT(run(size, body), Each(""));
   }
 };
 
@@ -80,18 +66,6 @@ TEST_F(Together, EveryoneHasEveryElement) {
       });
     }
   }
-}
-
-TEST_F(Together, SharesCoverEverythingOnce) {
-  expect_all(3, [](const Peers& peers) {
-    for (const size_t count : {0, 1, 2, 3, 7, 100}) {
-      std::vector<int> owner(count, -1);
-      for (size_t i = peers.first(count); i < peers.end(count); ++i) owner[i] = peers.rank();
-      peers.complete(std::span(owner));
-      EXPECT_TRUE(std::ranges::is_sorted(owner));
-      EXPECT_EQ(std::ranges::count(owner, -1), 0);
-    }
-  });
 }
 
 TEST_F(Together, TheFirstOnesTextAndNumbersSpread) {
@@ -113,134 +87,136 @@ float value(size_t worker, size_t element) {
          std::exp2f(static_cast<float>(random.below(1, 20)));
 }
 
+// Sums of some workers' gradients in `size` processes, collected in the first. Buckets become final
+// one after another, while the exchange is under way.
+void expect_sums(size_t workers, int size, size_t count, GradientSum::Route route,
+                 const std::vector<float>& expected, const Peers& peers) {
+  const Slices slices(count, peers.rank(), size);
+  std::vector<std::vector<float>> own;
+  for (size_t w = peers.first(workers); w < peers.end(workers); ++w) {
+    own.emplace_back(count);
+    for (size_t i = 0; i < count; ++i) own.back()[i] = value(w, i);
+  }
+  std::vector<int> needed;
+  for (size_t b = 0; b < slices.buckets(); ++b) {
+    needed.push_back(static_cast<int>(slices.buckets() - b));
+  }
+  GradientSum sum(slices, {own.begin(), own.end()}, needed, size, route);
+  Peers::InBackground background(peers, sum);
+  for (int progress = 1; progress <= static_cast<int>(slices.buckets()); ++progress) {
+    for (size_t w = 0; w < own.size(); ++w) sum.passed(w, progress);
+    std::this_thread::yield();
+  }
+  background.wait();
+  std::vector<float> slice;
+  for (size_t b = 0; b < slices.buckets(); ++b) {
+    const auto range = slices.own(b);
+    slice.insert(slice.end(), own[0].data() + range.begin, own[0].data() + range.end);
+  }
+  std::vector<float> all(peers.leads() ? count : 0);
+  peers.collect(slices, slice, all);
+  EXPECT_TRUE(!peers.leads() || all == expected);
+}
+
 TEST_F(Together, SumsDoNotDependOnTheNumberOfProcesses) {
   constexpr size_t kWorkers = 6;
-  for (const size_t count :
-       {size_t{0}, size_t{1}, size_t{65'535}, size_t{65'536}, size_t{200'001}}) {
+  for (const size_t count : {size_t{1}, size_t{65'537}, size_t{1'500'001}}) {
     std::vector<float> expected(count);
     for (size_t i = 0; i < count; ++i) {
       for (size_t w = 0; w < kWorkers; ++w) expected[i] += value(w, i);
     }
-    for (const int size : {1, 2, 4, 6}) {
+    for (const int size : {2, 4, 6}) {
       SCOPED_TRACE(testing::Message() << size << " processes, " << count << " elements");
       expect_all(size, [&](const Peers& peers) {
-        std::vector<std::vector<float>> own;
-        for (size_t w = peers.first(kWorkers); w < peers.end(kWorkers); ++w) {
-          own.emplace_back(count);
-          for (size_t i = 0; i < count; ++i) own.back()[i] = value(w, i);
-        }
-        const std::vector<std::span<float>> spans(own.begin(), own.end());
-        peers.add_in_order(spans);
-        EXPECT_TRUE(own[0] == expected);
+        expect_sums(kWorkers, size, count, GradientSum::Route::chain, expected, peers);
       });
+    }
+    expect_all(6, [&](const Peers& peers) {
+      expect_sums(kWorkers, 6, count, GradientSum::Route::direct, expected, peers);
+    });
+  }
+}
+
+TEST_F(Together, SlicesBecomeTheWholeEverywhere) {
+  for (const size_t count : {size_t{5}, size_t{3'000'000}}) {
+    expect_all(3, [&](const Peers& peers) {
+      const Slices slices(count, peers.rank(), 3);
+      std::vector<float> all(count, -1);
+      for (size_t b = 0; b < slices.buckets(); ++b) {
+        for (size_t i = slices.own(b).begin; i < slices.own(b).end; ++i) {
+          all[i] = static_cast<float>(i % 1000);
+        }
+      }
+      peers.gather(slices, all);
+      for (size_t i = 0; i < count; ++i) ASSERT_EQ(all[i], static_cast<float>(i % 1000));
+    });
+  }
+}
+
+TEST_F(Together, OneThatFailsIsNamedByAll) {
+  const auto errors = run(4, [](const Peers& peers) {
+    if (peers.rank() == 2) fail("out of luck");
+    std::vector<char> all(4);
+    peers.complete(std::span(all));
+  });
+  EXPECT_EQ(errors[2], "out of luck");
+  for (const size_t rank : {0, 1, 3}) {
+    EXPECT_THAT(errors[rank], AllOf(HasSubstr("process 2 ("), HasSubstr("has failed")));
+  }
+}
+
+TEST_F(Together, AnExceptionDuringTheExchangeIsAFailure) {
+  const auto errors = run(2, [](const Peers& peers) {
+    const Slices slices(100'000, peers.rank(), 2);
+    std::vector<float> gradient(100'000);
+    const std::vector<int> needed(slices.buckets(), 1);
+    GradientSum sum(slices, {gradient}, needed, 2, GradientSum::Route::direct);
+    Peers::InBackground background(peers, sum);
+    if (peers.rank() == 1) fail("out of luck");
+    sum.passed(0, 1);
+    background.wait();
+  });
+  EXPECT_EQ(errors[1], "out of luck");
+  EXPECT_THAT(errors[0], HasSubstr("process 1 ("));
+}
+
+TEST_F(Together, OneThatStandsStillIsNamedByAll) {
+  for (const int stopped : {0, 2}) {
+    test::Network network(3);
+    const auto errors = run(
+        3,
+        [&](const Peers& peers) {
+          if (peers.rank() == stopped) network.stop(stopped);
+          std::vector<char> all(3);
+          peers.complete(std::span(all));
+        },
+        1500ms, &network);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      if (static_cast<int>(rank) == stopped) continue;
+      EXPECT_THAT(errors[rank], AllOf(HasSubstr(fmt::format("process {} (", stopped)),
+                                      HasSubstr("has disappeared")));
     }
   }
 }
 
-TEST_F(Together, OneThatLeavesIsNamedByItsNeighbours) {
-  const auto errors = run(4, [](const Peers& peers) {
-    if (peers.rank() == 2) fail("out of luck");
-    std::vector<float> sum(1'000'000);
-    const std::vector<std::span<float>> own = {sum};
-    peers.add_in_order(own);
-    peers.add_in_order(own);
-  });
-  EXPECT_EQ(errors[2], "out of luck");
-  EXPECT_THAT(errors[1], HasSubstr("process 2 (127.0.0.1): "));
-  EXPECT_THAT(errors[3], HasSubstr("process 2 (127.0.0.1): "));
-  EXPECT_THAT(errors[0], HasSubstr("process 1 (127.0.0.1): "));
-}
-
-TEST_F(Together, TheFirstSaysHowManyHaveCome) {
-  EXPECT_THAT(meet(place(0, 3, free_port()), "kind", 50ms),
-              HasSubstr("1 of 3 processes have connected to 127.0.0.1:"));
-}
-
-TEST_F(Together, OthersSayWhereTheyLooked) {
-  const int port = free_port();
-  EXPECT_THAT(meet(place(1, 2, port), "kind", 50ms),
-              HasSubstr(fmt::format("cannot reach 127.0.0.1:{}: ", port)));
-  run::Place nowhere = place(1, 2, port);
-  nowhere.host = "no-such-host.invalid";
-  EXPECT_THAT(meet(nowhere, "kind", 50ms), HasSubstr("cannot reach no-such-host.invalid:"));
-}
-
-TEST_F(Together, APortInUseIsNamed) {
-  const Socket taken = Socket::listen(0);
-  EXPECT_THAT(meet(place(0, 2, taken.port()), "kind"),
-              HasSubstr(fmt::format("cannot listen on port {}", taken.port())));
-}
-
-TEST_F(Together, StrangersAreSentAwayAndTheOthersMeet) {
-  const int port = free_port();
-  auto first = std::async(std::launch::async, [&] { return meet(place(0, 2, port), "kind"); });
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  {
-    const Socket scanner = Socket::connect("127.0.0.1", port, until);
-    const std::string text(2000, 'G');
-    scanner.send(text);
-  }
-  { const Socket silent = Socket::connect("127.0.0.1", port, until); }
-  run::Place other = place(1, 2, port);
-  other.job = "another";
-  const std::map<std::string, std::string> refused = {
-      {meet(other, "kind"), "it belongs to another job"},
-      {meet(place(1, 3, port), "kind"), "it expects 3 processes, this job has 2"},
-      {meet(place(1, 2, port), "old"), "it is (old), process 0 is (kind)"}};
-  for (const auto& [error, reason] : refused) {
-    EXPECT_THAT(error,
-                AllOf(HasSubstr("process 0 (127.0.0.1) refused this process"), HasSubstr(reason)));
-  }
-  EXPECT_EQ(meet(place(1, 2, port), "kind"), "");
-  EXPECT_EQ(first.get(), "");
-}
-
-TEST_F(Together, APlaceIsTakenOnce) {
-  const int port = free_port();
-  auto first = std::async(std::launch::async, [&] { return meet(place(0, 3, port), "kind"); });
-  // Both are process 1 of 3; one of them comes first.
-  auto one = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
-  auto two = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
-  while (one.wait_for(10ms) != std::future_status::ready &&
-         two.wait_for(10ms) != std::future_status::ready) {
-  }
-  EXPECT_EQ(meet(place(2, 3, port), "kind"), "");
-  EXPECT_EQ(first.get(), "");
-  EXPECT_THAT(one.get() + two.get(), HasSubstr("process 1 has already joined"));
-}
-
-TEST_F(Together, AProcessThatEndsBeforeAllHaveComeMayComeAgain) {
-  const int port = free_port();
-  auto first = std::async(std::launch::async, [&] { return meet(place(0, 3, port), "kind"); });
-  {
-    // Says what process 1 would, and leaves.
-    auto gone = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind", 1s); });
-    EXPECT_THAT(gone.get(), HasSubstr("process 0 (127.0.0.1): no data arrived in time"));
-  }
-  auto again = std::async(std::launch::async, [&] { return meet(place(1, 3, port), "kind"); });
-  EXPECT_EQ(meet(place(2, 3, port), "kind"), "");
-  EXPECT_EQ(again.get(), "");
-  EXPECT_EQ(first.get(), "");
-}
-
-TEST_F(Together, LongNamesOfJobsAreOfNoConcern) {
-  const int port = free_port();
-  std::vector<std::future<std::string>> all;
+TEST_F(Together, ADifferentKindIsNamedByAll) {
+  test::Network network(3);
+  std::vector<std::string> errors(3);
+  std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
-    run::Place long_one = place(rank, 3, port);
-    long_one.job = std::string(500, 'x');
-    all.push_back(std::async(std::launch::async, [=] { return meet(long_one, "kind"); }));
+    threads.emplace_back([&, rank] {
+      const auto open = [&network, rank] {
+        return std::make_unique<test::ThreadRanks>(network, rank);
+      };
+      try {
+        const Peers peers(open, rank == 1 ? "old" : "new", 20s);
+      } catch (const Error& error) {
+        errors[static_cast<size_t>(rank)] = error.what();
+      }
+    });
   }
-  for (auto& one : all) EXPECT_EQ(one.get(), "");
-}
-
-TEST_F(Together, WhatAnswersMustBeOneOfOurs) {
-  const Socket door = Socket::listen(0);
-  auto follower =
-      std::async(std::launch::async, [&] { return meet(place(1, 2, door.port()), "kind"); });
-  const Socket link = door.accept(std::chrono::steady_clock::now() + 20s);
-  link.send(std::string(5000, 'x'));
-  EXPECT_THAT(follower.get(), HasSubstr("is not a residual process"));
+  for (auto& thread : threads) thread.join();
+  EXPECT_THAT(errors, Each(AllOf(HasSubstr("process 1 ("), HasSubstr("is (old), process 0"))));
 }
 
 }  // namespace

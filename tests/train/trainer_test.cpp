@@ -132,7 +132,12 @@ TEST_F(Runs, LearnFromSentencePiecesAndValidateTheirText) {
   config.validate.every_updates = 10;
   const auto trained = shell(start(config, path("run")));
   ASSERT_EQ(trained.exit_code, 0) << trained.error;
-  EXPECT_THAT(read_file(path("run") / "metrics.jsonl"), HasSubstr("bleu"));
+  const std::string metrics = read_file(path("run") / "metrics.jsonl");
+  EXPECT_THAT(metrics, HasSubstr("bleu"));
+  EXPECT_THAT(metrics, HasSubstr("{\"kind\":\"samples\",\"update\":20,\"samples\":[{\"source\":"));
+  const std::string report = read_file(path("run") / "report.html");
+  EXPECT_THAT(report, HasSubstr("finished, update 20 of 20"));
+  EXPECT_THAT(report, HasSubstr("1 at update 20"));
   const auto translated =
       test::run("echo a b c | residual -q translate --model " + path("run").string());
   EXPECT_EQ(translated.exit_code, 0) << translated.error;
@@ -218,6 +223,7 @@ TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
                 " ]; do sleep 0.01; done\n" + "kill -INT $!; wait $!");
   EXPECT_EQ(interrupted.exit_code, 130);
   EXPECT_THAT(interrupted.error, HasSubstr("residual train --resume -o"));
+  EXPECT_THAT(read_file(path("interrupted") / "report.html"), HasSubstr("stopped, update "));
   const auto resumed = shell("--threads 1 " + resume(path("interrupted")));
   ASSERT_EQ(resumed.exit_code, 0) << resumed.error;
   expect_same_end(path("whole"), path("interrupted"));
@@ -272,6 +278,7 @@ class WaitForRefusal : public Observer {
   explicit WaitForRefusal(const FullDisk& disk) : disk_(disk) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     while (update > 20 && !disk_.has_refused()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -327,6 +334,7 @@ class ReplacedText : public Observer {
   explicit ReplacedText(fs::path prepared) : prepared_(std::move(prepared)) {}
 
   std::string option() const override { return ""; }
+  int64_t every() const override { return 1; }
   void updated(int64_t update, const Learner& /*learner*/, run::RunLog& /*log*/) override {
     if (update > 1) return;
     replace_file(prepared_ / "vocabulary.txt", "z 1\n");
@@ -366,7 +374,9 @@ TEST_F(Runs, StopAtANumberThatIsNotFiniteAndSayWhere) {
   EXPECT_THAT(error, HasSubstr("update 2: loss or gradient is not finite; first: encoder"));
   EXPECT_THAT(error, HasSubstr("sentences of train en-de: lines "));
   EXPECT_THAT(error, HasSubstr("with --resume --set train.on_nonfinite=skip"));
-  EXPECT_THAT(read_file(path("run") / "log.txt"), HasSubstr(error));
+  EXPECT_THAT(read_file(path("run") / "log.txt"), HasSubstr("error: " + error));
+  EXPECT_THAT(read_file(path("run") / "report.html"),
+              HasSubstr("The run ended with an error: update 2: loss or gradient is not finite"));
   EXPECT_EQ(trainer.state().update, 1);
   const std::string table = replay(path("run") / "nonfinite-000000002");
   EXPECT_THAT(table, HasSubstr("encoder.layers.0.self_attention, output"));

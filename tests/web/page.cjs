@@ -34,6 +34,13 @@ const contrast = (page, selector) => page.evaluate((where) => {
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }, selector);
 
+// No finding of axe, the checker of accessibility.
+async function checkAccess(page) {
+  await page.addScriptTag({ path: require.resolve("axe-core/axe.min.js") });
+  const found = await page.evaluate(() => window.axe.run());
+  assert.deepStrictEqual(found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`), []);
+}
+
 // A chart that was drawn has more colours than its background.
 const coloursOf = (page, selector) => page.evaluate((where) => {
   const canvas = document.querySelector(where);
@@ -70,7 +77,7 @@ async function inBothColours(place, check) {
   try {
     for (const scheme of ["light", "dark"]) {
       const { page, problems } = await open(browser, scheme, url);
-      await check(page);
+      await check(page, scheme);
       await checkPhone(page);
       assert.deepStrictEqual(problems, []);
     }
@@ -79,4 +86,9 @@ async function inBothColours(place, check) {
   }
 }
 
-module.exports = { checkPage, coloursOf, contrast, inBothColours };
+// Keeps an image of the page where $SCREENSHOTS says, to be looked at.
+async function keepImage(page, name) {
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: path.join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true });
+}
+
+module.exports = { checkAccess, checkPage, keepImage, coloursOf, contrast, inBothColours };

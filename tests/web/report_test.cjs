@@ -5,7 +5,7 @@ const { execFileSync } = require("node:child_process");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { checkPage, coloursOf, inBothColours } = require("./page.cjs");
+const { checkAccess, checkPage, coloursOf, inBothColours } = require("./page.cjs");
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "residual-report-"));
 
@@ -40,6 +40,7 @@ async function main() {
       await checkPage(page, report);
       await checkTable(page, report.figures[0]);
       await checkScaleButton(page, report.figures[0]);
+      await checkAccess(page);
     });
     console.log(`${report.figures.length} figures drawn and readable`);
   } finally {

@@ -5,7 +5,7 @@ const { execFileSync, spawn } = require("node:child_process");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const { contrast, inBothColours } = require("./page.cjs");
+const { checkAccess, contrast, inBothColours } = require("./page.cjs");
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "residual-serve-"));
 
@@ -14,8 +14,8 @@ function makeModel() {
   const letters = path.join(directory, "letters");
   fs.writeFileSync(letters, [..."abcdefghijklmnopqrst"].map((letter) => `${letter} 1\n`).join(""));
   const model = path.join(directory, "model");
-  execFileSync("residual", ["-q", "import-fairseq", path.join(__dirname, "../data/fairseq/resi-dual-beam.safetensors"),
-    "--source-dictionary", letters, "--source-language", "ab", "--target-language", "ba", "--tokenizer", "none",
+  execFileSync("residual", ["-q", "import-fairseq", path.join(__dirname, "../fixtures/fairseq/resi-dual-beam.safetensors"),
+    "--source-dictionary", letters, "--source-language", "de", "--target-language", "en", "--tokenizer", "none",
     "-o", model]);
   return model;
 }
@@ -26,22 +26,32 @@ const startServer = (model) => new Promise((resolve, reject) => {
   server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
 });
 
+const lines = (page) => page.locator("#target .line").allTextContents();
+const isIdle = (page) => page.locator("#go", { hasText: /^Translate$/ }).waitFor();
+
 async function checkTranslation(page) {
   await page.locator("#source").fill("a b c d e\n\nf g h");
   await page.locator("#source").press("Control+Enter");
-  await page.locator("#details section").nth(1).waitFor();
-  assert.strictEqual(await page.locator("#target").textContent(), "d e b\n\nh f g");
-  assert.strictEqual(await page.locator("#details section").count(), 2);
-  const first = page.locator("#details section").first();
-  assert.strictEqual(await first.locator(".pieces").first().locator(".piece").count(), 5);
-  await first.locator("button.piece").first().hover();
-  assert.strictEqual(await first.locator(".piece.attended").count(), 1);
-  await first.locator("summary").click();
-  assert.strictEqual(await first.locator("tbody td").count(), 3 * 5);
+  await isIdle(page);
+  assert.deepStrictEqual(await lines(page), ["d e b", "", "h f g"]);
+  assert.match(await page.locator("#state").textContent(), /^3 lines in /);
+  assert.ok((await page.locator("#target mark").count()) >= 1, "no word is doubtful");
+  const details = page.locator("#details section");
+  await details.waitFor();
+  assert.strictEqual(await details.count(), 1);
+  assert.strictEqual(await details.locator(".pieces").first().locator(".piece").count(), 5);
+  await details.locator("button.piece").first().hover();
+  assert.strictEqual(await details.locator(".piece.attended").count(), 1);
+  await details.locator("summary").click();
+  assert.strictEqual(await details.locator("tbody td").count(), 3 * 5);
+  await details.getByRole("button", { name: "Next line" }).click();
+  await page.locator("h2", { hasText: "Line 3" }).waitFor();
+  await page.locator("#target .line").first().click();
+  await page.locator("h2", { hasText: "Line 1" }).waitFor();
 }
 
 async function checkAlternatives(page) {
-  const first = page.locator("#details section").first();
+  const first = page.locator("#details section");
   await first.locator(".words button").nth(1).click();
   await first.locator(".others button").first().waitFor();
   const others = await first.locator(".others button").allTextContents();
@@ -50,17 +60,62 @@ async function checkAlternatives(page) {
   for (const text of others) assert.match(text, /^d/);
   const chosen = others.find((text) => text.startsWith("d ") && text !== "d e b");
   await first.locator(".others button", { hasText: new RegExp(`^${chosen}$`) }).click();
-  assert.strictEqual(await page.locator("#target").textContent(), `${chosen}\n\nh f g`);
+  assert.deepStrictEqual(await lines(page), [chosen, "", "h f g"]);
   assert.strictEqual(await first.locator(".words").textContent(), `${chosen} `);
   assert.strictEqual(await first.locator(".others button").count(), 0);
 }
 
+async function checkCopy(page) {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.locator("#copy").click();
+  await page.locator("#copy", { hasText: "Copied" }).waitFor();
+  const shown = (await lines(page)).join("\n");
+  assert.strictEqual(await page.evaluate(() => navigator.clipboard.readText()), shown);
+}
+
 async function checkLists(page) {
   await page.locator("#best").fill("3");
-  await page.locator("#form button").click();
-  await page.waitForFunction(() => document.querySelectorAll("#details section:first-child > .pieces").length === 4);
+  await page.locator("#target .line").nth(2).click();
+  await page.waitForFunction(() => document.querySelectorAll("#details section > .pieces").length === 4);
   await page.locator("#beam").fill("2");
   assert.strictEqual(await page.locator("#best:invalid").count(), 1);
+  await page.locator("#beam").fill("5");
+  await page.locator("#best").fill("1");
+}
+
+// A text of 300 lines: its progress shows, it can be stopped, and the page stays small.
+async function checkLongText(page) {
+  await page.locator("#source").fill(Array.from({ length: 300 }, (_, i) => `a b c d ${"efghij"[i % 6]}`).join("\n"));
+  await page.locator("#go").click();
+  await page.locator("#progress").waitFor();
+  await isIdle(page);
+  assert.strictEqual((await lines(page)).filter((line) => line).length, 300);
+  const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert.ok(nodes < 3000, `${nodes} elements for 300 lines`);
+
+  await page.route("**/translate", (route) => new Promise((go) => setTimeout(go, 100)).then(() => route.continue()).catch(() => {}));
+  await page.locator("#go").click();
+  await page.waitForFunction(() => document.querySelector("#progress").value >= 8);
+  await page.locator("#go").click();
+  await isIdle(page);
+  assert.match(await page.locator("#state").textContent(), /^\d+ of 300 lines in /);
+  await page.unroute("**/translate");
+}
+
+// A translation that is its source is marked.
+async function checkWarnings(page) {
+  await page.route("**/translate", async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    answer.lines[0].translations[0].warnings = ["untranslated"];
+    await route.fulfill({ response, json: answer });
+  });
+  await page.locator("#source").fill("a b c");
+  await page.locator("#go").click();
+  await isIdle(page);
+  assert.match((await lines(page))[0], /⚠ not translated$/);
+  assert.match(await page.locator("#state").textContent(), /⚠ 1 probably wrong$/);
+  await page.unroute("**/translate");
 }
 
 async function main() {
@@ -69,12 +124,17 @@ async function main() {
     await inBothColours(url, async (page) => {
       await page.waitForFunction(() => document.querySelector("#about").textContent !== "");
       assert.match(await page.locator("#about").textContent(), /^resi-dual, /);
+      assert.strictEqual(await page.locator("#from").textContent(), "German");
       await checkTranslation(page);
       await checkAlternatives(page);
+      await checkCopy(page);
       for (const selector of ["h1", "#about", "label", ".note", "#form button", ".piece"]) {
         assert.ok((await contrast(page, selector)) >= 4.5, `${selector} is hard to read`);
       }
       await checkLists(page);
+      await checkAccess(page);
+      await checkLongText(page);
+      await checkWarnings(page);
     });
   } finally {
     server.removeAllListeners("exit");

@@ -1,7 +1,7 @@
 "use strict";
-// Draws the figures of the report, which the page contains as JSON.
+// Draws a report: showReport(report) fills the page. The page of a report contains it as JSON; the page of a server,
+// live.js, fetches it again and again.
 
-const report = JSON.parse(document.getElementById("report").textContent);
 const kColours = 8; // --c0 to --c7 in report.css; further series reuse them
 const kChartHeight = 280;
 
@@ -45,16 +45,36 @@ function wholeDecades(_, values) {
   return values.filter(isDecade).length < 3 ? values : values.map((v) => (isDecade(v) ? v : null));
 }
 
+// The cursor reads each line at the nearest update at which it has a value.
+function nearest(chart, series, index) {
+  const values = chart.data[series];
+  for (let away = 0; away < values.length; away++) {
+    if ((values[index - away] ?? null) !== null) return index - away;
+    if ((values[index + away] ?? null) !== null) return index + away;
+  }
+  return index;
+}
+
+// The vertical range of a linear axis, with some air.
+function range(figure, low, high) {
+  if (low === null) return [0, 1];
+  return uPlot.rangeNum(figure.from_zero ? Math.min(low, 0) : low, high, 0.08, true);
+}
+
+function isSparse(figure, s) {
+  return figure.rows.filter((row) => row[s + 1] !== null).length < 30;
+}
+
 function chartOptions(figure, width, logarithmic) {
   const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false },
     font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 20 };
   return {
     width, height: kChartHeight,
     legend: { live: true, markers: { width: 3, dash: (_, s) => (s > 0 && figure.series[s - 1].dashed ? "dashed" : "solid") } },
-    cursor: { drag: { x: true, y: false }, points: { size: 6 } },
+    cursor: { drag: { x: true, y: false }, points: { size: 6 }, dataIdx: (chart, s, i) => (s === 0 ? i : nearest(chart, s, i)) },
     scales: {
       x: { time: false },
-      y: logarithmic ? { distr: 3 } : { range: (_, low, high) => uPlot.rangeNum(Math.min(low, 0), high, 0.08, true) },
+      y: logarithmic ? { distr: 3 } : { range: (_, low, high) => range(figure, low, high) },
     },
     axes: [
       { ...axis, label: figure.x_label, size: 30, labelGap: 0, values: (_, at) => at.map((v) => (Number.isInteger(v) ? v : tick(v))) },
@@ -63,16 +83,19 @@ function chartOptions(figure, width, logarithmic) {
     ],
     series: [
       { label: figure.x_label, value: (_, v) => number(v) },
-      ...figure.series.map((series) => ({
+      ...figure.series.map((series, s) => ({
         label: series.name, stroke: colour(`--c${series.colour % kColours}`), width: 2, dash: series.dashed ? [7, 5] : undefined,
-        spanGaps: false, points: { show: figure.rows.length < 30 && !series.dashed, size: 5 },
+        spanGaps: series.spans, points: { show: isSparse(figure, s) && !series.dashed, size: 5 },
         value: (_, v) => number(v),
       })),
     ],
   };
 }
 
-function lineChart(figure, caption) {
+const namesOf = (figure) => figure.series.map((series) => series.name).join("\n");
+
+function lineChart(given, caption) {
+  let figure = given;
   const place = element("div", { className: "chart" });
   let logarithmic = figure.log_y;
   let chart = null;
@@ -83,6 +106,18 @@ function lineChart(figure, caption) {
     const canvas = place.querySelector("canvas");
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `${figure.title}: ${figure.y_label} over ${figure.x_label}; values in the table below`);
+  };
+  // New values. A reader who has zoomed in stays there, unless the lines have other names.
+  const update = (newer) => {
+    if (namesOf(newer) !== namesOf(figure)) {
+      figure = newer;
+      return draw();
+    }
+    const x = chart.data[0], { min, max } = chart.scales.x;
+    const isZoomed = x.length > 1 && (min > x[0] || max < x[x.length - 1]);
+    figure = newer;
+    chart.setData(columns(figure, logarithmic), !isZoomed);
+    if (isZoomed) chart.redraw();
   };
   const toggle = element("button", { type: "button", textContent: "log scale" });
   toggle.setAttribute("aria-pressed", logarithmic);
@@ -97,7 +132,7 @@ function lineChart(figure, caption) {
       chart.setSize({ width: place.clientWidth, height: kChartHeight });
     }
   }).observe(place);
-  return { nodes: [place], draw };
+  return { nodes: [place], draw, update };
 }
 
 // ---- heat maps
@@ -165,9 +200,10 @@ function tableOf(figure) {
 }
 
 // The table is filled when it is first opened: a page may have tens of thousands of cells.
-function valueTable(figure) {
+function valueTable(given) {
+  let figure = given;
   const details = element("details", {}, element("summary", { textContent: "Values as a table" }));
-  details.addEventListener("toggle", () => {
+  const fill = () => {
     const { head, rows } = tableOf(figure);
     const cell = (text, scope) => {
       const made = element(scope ? "th" : "td", { textContent: typeof text === "string" ? text : number(text) });
@@ -181,9 +217,15 @@ function valueTable(figure) {
     const scroll = element("div", { className: "scroll", tabIndex: 0 }, table);
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", `Values of: ${figure.title}`);
+    details.querySelector(".scroll")?.remove();
     details.append(scroll);
-  }, { once: true });
-  return details;
+  };
+  details.addEventListener("toggle", fill, { once: true });
+  const update = (newer) => {
+    figure = newer;
+    if (details.open) fill();
+  };
+  return { details, update };
 }
 
 // ---- the page
@@ -194,13 +236,23 @@ function show(figure, section) {
     : figure.matrix ? heatMap(figure) : lineChart(figure, caption);
   const shown = element("figure", { id: figure.id }, caption, ...chart.nodes);
   if (figure.note) shown.append(element("p", { className: "note", textContent: figure.note }));
-  if (!figure.row_labels) shown.append(valueTable(figure));
+  const values = figure.row_labels ? null : valueTable(figure);
+  if (values) shown.append(values.details);
   section.append(shown);
-  return chart.draw;
+  return { draw: chart.draw, update: (newer) => { chart.update(newer); values.update(newer); } };
+}
+
+// An image between two frames of text. As an image its style is its own.
+function showDrawing(drawing, section) {
+  const image = element("img", { src: "data:image/svg+xml," + encodeURIComponent(drawing.svg), alt: drawing.title });
+  const shown = element("figure", { id: drawing.id },
+    element("figcaption", {}, element("h3", { textContent: drawing.title })), image);
+  if (drawing.note) shown.append(element("p", { className: "note", textContent: drawing.note }));
+  section.append(shown);
 }
 
 // A table of text: its first column names the rows.
-function showTable(table, section) {
+function tableElement(table) {
   const content = ({ text, link }) => (link ? element("a", { href: link, textContent: text }) : text);
   const row = (cells) => element("tr", {}, ...cells.map((cell, c) => {
     const made = element(c === 0 ? "th" : "td", {}, content(cell));
@@ -215,29 +267,73 @@ function showTable(table, section) {
   const shown = element("figure", { id: table.id, className: "wide" },
     element("figcaption", {}, element("h3", { textContent: table.title })), scroll);
   if (table.note) shown.append(element("p", { className: "note", textContent: table.note }));
-  section.append(shown);
+  return shown;
 }
 
-const facts = document.getElementById("facts");
-for (const [name, value] of Object.entries(report.facts)) {
-  facts.append(element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value })));
+function showFacts(report) {
+  document.getElementById("facts").replaceChildren(...Object.entries(report.facts).map(([name, value]) =>
+    element("div", {}, element("dt", { textContent: name }), element("dd", { textContent: value }))));
 }
 
-const main = document.getElementById("figures"), contents = document.getElementById("contents");
-const sections = new Map();
-function sectionOf(item) {
-  if (!sections.has(item.section)) {
+const kWords = { problem: "Warning", note: "Note", good: "Good" };
+
+function showMessages(report) {
+  const list = document.getElementById("messages");
+  list.hidden = report.messages.length === 0;
+  list.replaceChildren(...report.messages.map(({ kind, text }) =>
+    element("li", { className: kind }, element("strong", { textContent: kWords[kind] }), element("span", { textContent: text }))));
+}
+
+// Fills the page. Returns what redraws it and what takes a newer report of the same form.
+function showReport(report) {
+  const main = document.getElementById("figures"), contents = document.getElementById("contents");
+  main.replaceChildren();
+  contents.replaceChildren();
+  const sections = new Map();
+  const items = [...report.tables, ...report.drawings, ...report.figures];
+  const names = [...report.sections.filter((name) => items.some((item) => item.section === name)),
+    ...items.map((item) => item.section)];
+  for (const name of names) {
+    if (sections.has(name)) continue;
     const id = `section-${sections.size + 1}`;
     const section = element("section");
     section.setAttribute("aria-labelledby", id);
-    main.append(element("h2", { id, textContent: item.section }), section);
-    contents.append(element("a", { href: `#${id}`, textContent: item.section }));
-    sections.set(item.section, section);
+    main.append(element("h2", { id, textContent: name }), section);
+    contents.append(element("a", { href: `#${id}`, textContent: name }));
+    sections.set(name, section);
   }
-  return sections.get(item.section);
+  showFacts(report);
+  showMessages(report);
+  const tables = report.tables.map((table) => {
+    const shown = tableElement(table);
+    sections.get(table.section).append(shown);
+    return shown;
+  });
+  for (const drawing of report.drawings) showDrawing(drawing, sections.get(drawing.section));
+  const figures = report.figures.map((figure) => show(figure, sections.get(figure.section)));
+  const draw = () => figures.forEach((figure) => figure.draw());
+  draw();
+  const update = (newer) => {
+    showFacts(newer);
+    showMessages(newer);
+    newer.tables.forEach((table, t) => {
+      const shown = tableElement(table);
+      tables[t].replaceWith(shown);
+      tables[t] = shown;
+    });
+    newer.figures.forEach((figure, f) => figures[f].update(figure));
+  };
+  return { draw, update };
 }
-for (const table of report.tables) showTable(table, sectionOf(table));
-const draws = report.figures.map((figure) => show(figure, sectionOf(figure)));
-const drawAll = () => draws.forEach((draw) => draw());
-drawAll();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+
+// What a newer report must share with the one shown for its values to take their places.
+function formOf(report) {
+  return JSON.stringify([report.title, report.tables.map((table) => table.id), report.drawings.map((drawing) => drawing.id),
+    report.figures.map((figure) => [figure.id, figure.series?.length ?? figure.matrix])]);
+}
+
+const stored = document.getElementById("report");
+if (stored) {
+  const page = showReport(JSON.parse(stored.textContent));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", page.draw);
+}

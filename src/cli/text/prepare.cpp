@@ -1,4 +1,4 @@
-// residual prepare: turns raw parallel text into a binary corpus for training.
+// residual prepare: turns raw parallel or running text into a binary corpus for training.
 
 #include "data/prepare.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 struct Options {
   fs::path recipe;
-  std::string data, source_language, target_language, like;
+  std::string data, source_language, target_language, language, like;
   std::vector<std::string> train, dev, test, settings;
   data::PrepareOptions prepare;
   bool explain = false;
@@ -42,6 +42,10 @@ data::Recipe resolve(const Options& options) {
   }
   if (!options.source_language.empty()) {
     recipe.pairs = {options.source_language + "-" + options.target_language};
+  }
+  if (!options.language.empty()) {
+    recipe.language = options.language;
+    recipe.pairs = {};
   }
   if (!options.data.empty()) recipe.data = options.data;
   if (!options.train.empty()) recipe.train = options.train;
@@ -130,6 +134,12 @@ void add_input_options(CLI::App& command, Options& options) {
                   "target language; overrides the recipe's pairs")
       ->type_name("LANG")
       ->group(group);
+  command
+      .add_option(
+          "--language", options.language,
+          "language of running text, whose documents empty lines separate; instead of pairs")
+      ->type_name("LANG")
+      ->group(group);
   const auto add_split = [&](const char* name, std::vector<std::string>& names, const char* what) {
     command.add_option(name, names, what)->type_name("NAME")->group(group);
   };
@@ -177,7 +187,7 @@ void add_output_options(CLI::App& command, Options& options) {
 
 void add_prepare(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "prepare", "Clean, tokenise, segment and binarise parallel text according to a recipe",
+      root, "prepare", "Clean, tokenise, segment and binarise text according to a recipe",
       {"residual fetch debian --pair en-de --output data/debian-en-de",
        "residual prepare recipes/debian.toml --output prepared/debian-en-de",
        "# your own text.en and text.de, every 100th line for validation",
@@ -185,6 +195,8 @@ void add_prepare(CLI::App& root) {
        "  --set split.dev_every=100 -o prepared/own", "# more text for an existing model",
        "residual prepare --source-lang en --target-lang de --train more --like runs/own -o "
        "prepared/more",
+       "# running text for a language model, every 100th document for test",
+       "residual prepare --language en --train text --set split.test_every=100 -o prepared/text",
        "# every key of a recipe", "residual prepare --explain"});
   auto options = std::make_shared<Options>();
   add_input_options(*command, *options);

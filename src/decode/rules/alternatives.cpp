@@ -18,7 +18,7 @@ void begin_alternatives(Outlook& outlook, Candidates& candidates) {
 void keep_best_of_each(Sentence& s) {
   std::set<int32_t> begun;
   std::erase_if(s.finished, [&](const Hypothesis& h) {
-    return !begun.insert(h.tokens[s.request.prefix.size()]).second;
+    return !begun.insert(h.tokens[s.request.prefix.size() - s.prompt()]).second;
   });
 }
 

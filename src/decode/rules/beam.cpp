@@ -29,8 +29,8 @@ double best_possible(const Sentence& s, const Candidates& candidates) {
     if (candidate.choice.token != kEos) best = std::max(best, candidate.score);
   }
   if (std::isinf(best)) return best;
-  const auto shortest = static_cast<double>(s.length + 2);
-  const auto longest = static_cast<double>(s.max_length + 1);
+  const auto shortest = static_cast<double>(s.length + 2 - s.prompt());
+  const auto longest = static_cast<double>(s.max_length + 1 - s.prompt());
   const auto bound = [&](double term, double power) {
     return std::max(term * std::pow(shortest, power), term * std::pow(longest, power));
   };

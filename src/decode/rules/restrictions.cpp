@@ -103,9 +103,10 @@ class RepetitionPenalty final : public Restriction {
 
 }  // namespace
 
-Restrictions::Restrictions(const SearchOptions& o, bool never_unk, const Phrases* phrases) {
+Restrictions::Restrictions(const SearchOptions& o, bool never_unk, const Phrases* phrases,
+                           int64_t prompt) {
   all_.push_back(std::make_unique<NoPadding>());
-  if (o.min_length > 0) all_.push_back(std::make_unique<MinLength>(o.min_length));
+  if (o.min_length > 0) all_.push_back(std::make_unique<MinLength>(prompt + o.min_length));
   if (phrases != nullptr) all_.push_back(std::make_unique<AllPhrases>(*phrases));
   if (o.forbid_unk || never_unk) all_.push_back(std::make_unique<NoUnk>());
   if (o.unk_penalty != 0) all_.push_back(std::make_unique<UnkPenalty>(o.unk_penalty));
@@ -130,8 +131,9 @@ void Restrictions::forbid(const Past& past, std::vector<int32_t>& tokens) const 
 
 int64_t longest_translation(const Request& request, int64_t max_positions) {
   const SearchOptions& o = *request.search;
-  const double wanted =
-      o.max_length_factor * static_cast<double>(request.source.size()) + o.max_length_offset;
+  const double begun = request.is_text() ? static_cast<double>(request.prefix.size()) : 0;
+  const double wanted = o.max_length_factor * static_cast<double>(request.source.size()) +
+                        o.max_length_offset + begun;
   const auto possible = static_cast<double>(max_positions - 1);
   const int64_t phrases = request.phrases ? request.phrases->tokens() : 0;
   return std::max(static_cast<int64_t>(std::min(wanted, possible)),

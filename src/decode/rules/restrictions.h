@@ -42,7 +42,9 @@ class Restrictions {
  public:
   Restrictions() = default;
   // `never_unk`: the model never predicts <unk>. `phrases` may be null.
-  Restrictions(const SearchOptions& options, bool never_unk, const Phrases* phrases);
+  // `prompt`: tokens of a hypothesis that its least length does not count.
+  Restrictions(const SearchOptions& options, bool never_unk, const Phrases* phrases,
+               int64_t prompt = 0);
 
   bool need_whole_rows() const;
   void change(const Past& past, float* logits) const;

@@ -26,7 +26,8 @@ uint64_t key_of(const std::vector<int32_t>& tokens) {
 void Sampler::sample(Outlook& outlook, Candidates& candidates) {
   const Sentence& s = outlook.sentence();
   const Sampling& sampling = s.options().sampling;
-  const Random random(static_cast<uint64_t>(sampling.seed), key_of(s.request.source));
+  const Random random(static_cast<uint64_t>(sampling.seed),
+                      key_of(s.request.is_text() ? s.request.prefix : s.request.source));
   const auto draw_one = [&](int h, int32_t number) {
     // The first hypothesis stands for all draws, and draw() overwrites: each takes a copy.
     const auto row = outlook.logits(h);

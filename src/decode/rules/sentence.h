@@ -59,6 +59,8 @@ struct Sentence {
   int64_t group_size() const { return options().beam / groups(); }
   int64_t group_of(int32_t lane) const { return groups() == 1 ? 0 : lane; }
   bool is_full(int64_t group) const { return ended[group] == group_size(); }
+  // Tokens that were read before the hypotheses begin: a language model's prompt.
+  int64_t prompt() const { return request.is_text() ? request.read_tokens() : 0; }
   bool is_in_prefix() const { return length < static_cast<int64_t>(request.prefix.size()); }
 };
 
