@@ -1,3 +1,5 @@
+#include "ops/linear_bf16.h"
+
 // Fused operators with products in bfloat16 against their definitions in float64, within the
 // rounding of bfloat16: 2^-9 of each factor, and of what a block keeps.
 
