@@ -11,8 +11,8 @@
 #include <exception>
 #include <vector>
 
-#include "train/peers.h"
-#include "train/ranks_module.h"
+#include "train/ranks/peers.h"
+#include "train/ranks/ranks_module.h"
 
 namespace residual::train {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "decode/generator.h"
+#include "decode/language/generator.h"
 #include "decode/translator.h"
 
 // Options shared by the commands that run a model.

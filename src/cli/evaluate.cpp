@@ -15,7 +15,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
-#include "cli/text_scores.h"
+#include "cli/text_model/text_scores.h"
 #include "data/prepared.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"

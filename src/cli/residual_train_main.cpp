@@ -23,8 +23,8 @@
 #include "train/device_check.h"
 #include "train/learner.h"
 #include "train/nonfinite.h"
-#include "train/peers.h"
-#include "train/ranks_module.h"
+#include "train/ranks/peers.h"
+#include "train/ranks/ranks_module.h"
 #include "train/torch_version.h"
 #include "train/trainer.h"
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "data/binarize.h"
-#include "data/prepare_text.h"
+#include "data/preparing/prepare_text.h"
 #include "data/stages.h"
 #include "text/unicode.h"
 #include "text/vocabulary.h"

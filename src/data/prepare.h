@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "data/like.h"
 #include "data/prepared.h"
+#include "data/preparing/like.h"
 #include "data/recipe.h"
 #include "text/lines.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/inspect.h"
 #include "data/pair_stream.h"
+#include "data/preparing/inspect.h"
 #include "data/recipe.h"
 #include "data/subwords.h"
 #include "text/word_counts.h"

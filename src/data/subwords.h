@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/like.h"
+#include "data/preparing/like.h"
 #include "data/recipe.h"
 #include "text/segmenter.h"
 

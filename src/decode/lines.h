@@ -21,7 +21,7 @@
 #include "decode/text/doubts.h"
 #include "decode/text/placing.h"
 #include "decode/text_tools.h"
-#include "text/markup.h"
+#include "text/markup/markup.h"
 #include "text/sentences.h"
 
 namespace residual::decode {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "serve/form.h"
+#include "serve/compat/form.h"
 
 namespace residual::serve {
 

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "serve/compat/completions.h"
 #include "serve/compat/libretranslate.h"
-#include "serve/completions.h"
 #include "serve/describe.h"
 #include "serve/listener.h"
 #include "serve/router.h"

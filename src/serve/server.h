@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "decode/generator.h"
+#include "decode/language/generator.h"
 #include "decode/translator.h"
 #include "serve/options.h"
 

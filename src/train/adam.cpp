@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "train/slices.h"
+#include "train/ranks/slices.h"
 
 namespace residual::train {
 namespace {

@@ -88,7 +88,7 @@ DeviceCheck check_scheme(const std::string& scheme, const std::string& device) {
 }
 
 DeviceCheck check_precision(run::TrainingPrecision precision, const std::string& device) {
-  run::TrainConfig config = config_of("resi-dual", device);
+  run::TrainConfig config = config_of(run::TrainConfig{}.model.residual.name, device);
   const Course exact = run(config);
   config.train.precision = precision;
   const Course rounded = run(config);

@@ -14,8 +14,8 @@
 #include "ops/mode.h"
 #include "ops/threads.h"
 #include "train/autocast.h"
+#include "train/ranks/stages.h"
 #include "train/shards.h"
-#include "train/stages.h"
 
 namespace residual::train {
 namespace {

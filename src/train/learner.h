@@ -11,8 +11,8 @@
 #include "run/config.h"
 #include "run/state.h"
 #include "train/optimizer.h"
-#include "train/peers.h"
-#include "train/slices.h"
+#include "train/ranks/peers.h"
+#include "train/ranks/slices.h"
 
 namespace residual::train {
 

@@ -5,8 +5,8 @@
 #include "ops/tensor.h"
 #include "run/config.h"
 #include "train/adam.h"
-#include "train/peers.h"
-#include "train/slices.h"
+#include "train/ranks/peers.h"
+#include "train/ranks/slices.h"
 
 namespace residual::train {
 

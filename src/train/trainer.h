@@ -17,7 +17,7 @@
 #include "train/bleu.h"
 #include "train/learner.h"
 #include "train/observer.h"
-#include "train/peers.h"
+#include "train/ranks/peers.h"
 #include "train/scaler.h"
 
 namespace residual::train {

@@ -30,10 +30,13 @@ const std::set<std::string> kBySubject = {
     "cli/docs_test.cpp",                  // the commands of the pages
     "cli/faults_test.cpp",                // commands whose file operations fail
     "cli/kills_test.cpp",                 // commands that are killed
+    "decode/language_test.cpp",           // language and masked models in the engine
+    "decode/text_model_test.cpp",         // generation, scores and vectors of text
     "interop/decode_fairseq_test.cpp",    // imported models, decoded
     "interop/decode_marian_hf_test.cpp",  //
     "interop/decode_marian_test.cpp",     //
     "metrics/fixture_test.cpp",           // sacreBLEU's scores of all metrics
+    "nn/engine_test.cpp",                 // the engine against training
     "nn/fairseq_test.cpp",                // the Transformer against fairseq's
     "nn/gradient_test.cpp",               //
     "ops/models_test.cpp",                // whole models with fused and plain operators

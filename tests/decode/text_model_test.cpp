@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "decode/generator.h"
-#include "decode/masked.h"
+#include "decode/language/generator.h"
+#include "decode/language/masked.h"
+#include "decode/language/text_score.h"
 #include "decode/score.h"
-#include "decode/text_score.h"
 #include "support/models.h"
 #include "support/sentences.h"
 

@@ -1,4 +1,4 @@
-#include "serve/completions.h"
+#include "serve/compat/completions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "serve/form.h"
+#include "serve/compat/form.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

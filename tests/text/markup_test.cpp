@@ -1,4 +1,4 @@
-#include "text/markup.h"
+#include "text/markup/markup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Processes that work together, here as threads: what they exchange, and what happens when one of
 // them is lost.
 
-#include "train/peers.h"
+#include "train/ranks/peers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "train/slices.h"
+#include "train/ranks/slices.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "train/stages.h"
+#include "train/ranks/stages.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "train/ranks.h"
+#include "train/ranks/ranks.h"
 
 // Ranks that are threads of one process.
 namespace residual::train::test {

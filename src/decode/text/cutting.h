@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/markup.h"
+#include "text/markup/markup.h"
 #include "text/sentences.h"
 
 namespace residual::decode {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/markup.h"
+#include "text/markup/markup.h"
 
 namespace residual::decode {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "decode/json.h"
-#include "serve/form.h"
+#include "serve/compat/form.h"
 #include "text/unicode.h"
 
 namespace residual::serve {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decode/generator.h"
+#include "decode/language/generator.h"
 #include "serve/message.h"
 
 // OpenAI's form of completions: POST /v1/completions and GET /v1/models. Keys that would change the
