@@ -75,9 +75,9 @@ TEST_F(ServedRuns, AreSentAgainOnlyIfTheyHaveChanged) {
 
 TEST_F(ServedRuns, AreChosenByNameOnly) {
   const Running server(options(), kNoModel);
-  for (const std::string name :
-       {"..", "../" + runs_.path().filename().string() + "/a", "/etc", "a/..", "a/", "./a",
-        "study/runs", "%2e%2e", "a%00", runs_.path().string() + "/a"}) {
+  for (const std::string& name : std::vector<std::string>{
+           "..", "../" + runs_.path().filename().string() + "/a", "/etc", "a/..", "a/", "./a",
+           "study/runs", "%2e%2e", "a%00", runs_.path().string() + "/a"}) {
     EXPECT_EQ(server.request("GET", "/runs/report?run=" + name).status, 404) << name;
   }
   EXPECT_EQ(server.request("GET", "/runs/report").status, 400);
