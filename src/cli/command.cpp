@@ -131,7 +131,7 @@ void require_recipe(const fs::path& file) {
   const fs::path installed = fs::path(installed_recipe("recipes/quickstart.toml")).parent_path();
   std::vector<std::string> known;
   std::error_code ignored;
-  for (const fs::path& directory : {file.parent_path(), installed}) {
+  for (const fs::path& directory : {"." / file.parent_path(), installed}) {
     for (const auto& entry : fs::directory_iterator(directory, ignored)) {
       if (entry.path().extension() == ".toml") known.push_back(entry.path().filename());
     }

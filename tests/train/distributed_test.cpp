@@ -155,7 +155,8 @@ TEST_F(Distributed, RestartsAfterALoss) {
   const auto ended = test::run(
       fmt::format("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
                   "residual train {} --launcher 'mpirun --oversubscribe -n 2' --max-restarts 1 &\n"
-                  "{}kill -KILL $(pgrep -f 'residual-train.*{}' | tail -n 1)\nwait $!",
+                  "{}kill -KILL $(ps -C residual-train -o pid=,args= | grep -F '{}' | "
+                  "awk 'END {{print $1}}')\nwait $!",
                   start(one, path("run")), until_it_has_saved("run"), path("run").string()));
   EXPECT_EQ(ended.exit_code, 0) << ended.error;
   EXPECT_THAT(ended.error,
