@@ -40,9 +40,8 @@ struct Findings {
   fs::path output;
   std::vector<Finding> cells;
 
-  bool is_translation() const {
-    return cells.at(0).work.cell.config.model.kind == model::Kind::translation;
-  }
+  model::Kind kind() const { return cells.at(0).work.cell.config.model.kind; }
+  bool is_translation() const { return kind() == model::Kind::translation; }
 };
 
 // Reads the results in DIR. p values come from the paired bootstrap over the sentences of all test

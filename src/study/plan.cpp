@@ -96,7 +96,7 @@ std::string cell_name(const Plan& plan, const Cell& cell) {
   const SchemePlan& scheme = plan.schemes[cell.scheme];
   std::string name = scheme.name;
   if (!scheme.variant.empty()) name += "-" + scheme.variant;
-  name += fmt::format("-e{0}d{0}", plan.depths[cell.depth]);
+  name += "-" + depth_id(cell.config.model.kind, plan.depths[cell.depth]);
   if (!plan.schedules.empty()) name += "-" + plan.schedules[cell.schedule].name;
   return name + fmt::format("-s{}", plan.seeds[cell.seed]);
 }
@@ -112,9 +112,11 @@ std::vector<std::string> settings_of(const Plan& plan, const Cell& cell) {
   const SchemePlan& scheme = plan.schemes[cell.scheme];
   std::vector<std::string> all = {"model.residual.name=" + scheme.name};
   if (!scheme.variant.empty()) all.push_back("model.residual.variant=" + scheme.variant);
+  // A language model has no encoder, a masked model no decoder.
   const int64_t layers = plan.depths[cell.depth];
-  all.push_back(fmt::format("model.encoder_layers={}", layers));
-  all.push_back(fmt::format("model.decoder_layers={}", layers));
+  const model::Config& m = cell.config.model;
+  all.push_back(fmt::format("model.encoder_layers={}", m.has_encoder() ? layers : 0));
+  all.push_back(fmt::format("model.decoder_layers={}", m.has_decoder() ? layers : 0));
   all.push_back(fmt::format("batch.seed={}", plan.seeds[cell.seed]));  // a plan may fix the order
   const auto add = [&](const std::vector<std::string>& more) {
     all.insert(all.end(), more.begin(), more.end());
@@ -132,9 +134,10 @@ bool is_wanted(const Plan& plan, size_t scheme, size_t schedule) {
 }
 
 void complete(const Plan& plan, Cell& cell) {
-  cell.name = cell_name(plan, cell);
   const fs::path recipe = recipe_of(plan, cell);
+  read_layered_config(recipe, cell.config);
   const auto settings = settings_of(plan, cell);
+  cell.name = cell_name(plan, cell);
   cell.arguments = {"train", recipe.string()};
   if (!plan.corpus.empty()) {
     cell.arguments.insert(cell.arguments.end(), {"--data", plan.corpus});
@@ -142,7 +145,6 @@ void complete(const Plan& plan, Cell& cell) {
   for (const auto& setting : settings) {
     cell.arguments.insert(cell.arguments.end(), {"--set", setting});
   }
-  read_layered_config(recipe, cell.config);
   if (!plan.corpus.empty()) cell.config.data.prepared = plan.corpus;
   apply_settings<run::TrainConfig>(settings, cell.config);
   run::check(cell.config);
@@ -187,6 +189,20 @@ void overrule(Plan& plan, const std::vector<std::string>& settings) {
     all.insert(all.end(), plan.settings.begin(), plan.settings.end());
     plan.settings = std::move(all);
   }
+}
+
+std::string depth_name(model::Kind kind, int64_t layers) {
+  const model::Config config{.kind = kind};
+  std::string name;
+  if (config.has_encoder()) name += fmt::format("E{}", layers);
+  if (config.has_decoder()) name += fmt::format("D{}", layers);
+  return name;
+}
+
+std::string depth_id(model::Kind kind, int64_t layers) {
+  std::string id = depth_name(kind, layers);
+  std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::tolower(c); });
+  return id;
 }
 
 std::vector<Cell> expand(const Plan& plan) {

@@ -132,6 +132,11 @@ Plan load_plan(const fs::path& file, const std::function<void(Plan&)>& change = 
 // Applies --set KEY=VALUE. Values of the key `set` are appended to the plan's own.
 void overrule(Plan& plan, const std::vector<std::string>& settings);
 
+// The name of a depth: "E6D6", for language models "D6", for masked models "E6". In names of files:
+// "e6d6".
+std::string depth_name(model::Kind kind, int64_t layers);
+std::string depth_id(model::Kind kind, int64_t layers);
+
 // One training run.
 struct Cell {
   std::string name;                      // "resi-dual-e6d6-warmup-s1", also its directory's name

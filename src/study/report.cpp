@@ -27,13 +27,13 @@ std::vector<Group> groups_of(const Findings& all) {
   std::vector<Group> groups;
   for (const auto& finding : all.cells) {
     const Cell& cell = finding.work.cell;
-    std::string title = fmt::format("E{0}D{0}", all.plan.depths[cell.depth]);
+    std::string title = depth_name(all.kind(), all.plan.depths[cell.depth]);
+    std::string id = depth_id(all.kind(), all.plan.depths[cell.depth]);
     if (!all.plan.schedules.empty()) title += ", " + all.plan.schedules[cell.schedule].name;
     auto at = std::ranges::find(groups, title, &Group::title);
     if (at == groups.end()) {
-      const std::string schedule =
-          all.plan.schedules.empty() ? "" : "-" + all.plan.schedules[cell.schedule].name;
-      groups.push_back({fmt::format("e{0}d{0}{1}", all.plan.depths[cell.depth], schedule), title});
+      if (!all.plan.schedules.empty()) id += "-" + all.plan.schedules[cell.schedule].name;
+      groups.push_back({id, title});
       at = groups.end() - 1;
     }
     at->runs.push_back(&finding);
@@ -89,7 +89,7 @@ Figure perplexity_map(const Findings& all, size_t scheme) {
   if (!plan.schemes[scheme].variant.empty()) f.id += "-" + plan.schemes[scheme].variant;
   for (const auto& schedule : plan.schedules) f.row_labels.push_back(schedule.name);
   for (const int64_t layers : plan.depths)
-    f.column_labels.push_back(fmt::format("E{0}D{0}", layers));
+    f.column_labels.push_back(depth_name(all.kind(), layers));
   std::vector<std::vector<std::vector<double>>> nll(
       plan.schedules.size(), std::vector<std::vector<double>>(plan.depths.size()));
   for (const auto& finding : all.cells) {

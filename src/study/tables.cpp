@@ -36,8 +36,6 @@ std::string paper_name(const SchemePlan& scheme) {
   return is_first ? scheme.name : scheme.name + ":" + scheme.variant;
 }
 
-std::string depth_name(int64_t layers) { return fmt::format("E{0}D{0}", layers); }
-
 // A row without a schedule uses the plan's first.
 size_t schedule_place(const Plan& plan, const std::string& name) {
   return name.empty() ? 0 : place_of(plan.schedules, name, &SchedulePlan::name);
@@ -94,8 +92,9 @@ std::vector<Row> rows_of(const PaperTable& table, const Plan& plan) {
 // The plan's additional depths, which follow the paper's columns if those are depths.
 std::vector<int64_t> other_depths(const PaperTable& table, const Plan& plan) {
   std::vector<int64_t> depths;
-  const bool by_depth = std::ranges::all_of(
-      table.columns, [](const PaperColumn& c) { return c.title == depth_name(c.layers); });
+  const bool by_depth = std::ranges::all_of(table.columns, [](const PaperColumn& c) {
+    return c.title == depth_name(model::Kind::translation, c.layers);
+  });
   for (const int64_t layers : plan.depths) {
     if (by_depth && place_of(table.columns, layers, &PaperColumn::layers) == kNone) {
       depths.push_back(layers);
@@ -133,7 +132,8 @@ TextTable paper_table(const PaperTable& table, const Findings& all) {
     out.columns.push_back(column.title + ", paper");
     out.columns.push_back(column.title + ", here");
   }
-  for (const int64_t layers : extra) out.columns.push_back(depth_name(layers) + ", here");
+  for (const int64_t layers : extra)
+    out.columns.push_back(depth_name(all.kind(), layers) + ", here");
   for (const auto& row : rows_of(table, all.plan)) {
     std::vector<TextCell> cells;
     for (const auto& text : row.paper.head) cells.push_back({text});
@@ -154,7 +154,7 @@ TextTable grid_table(const Findings& all) {
       .id = "grid", .section = "Results", .title = score_name(all), .columns = {"Method"}};
   const size_t schedules = std::max<size_t>(1, plan.schedules.size());
   if (schedules > 1) out.columns.push_back("Schedule");
-  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(layers));
+  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(all.kind(), layers));
   for (size_t r = 0; r < plan.schemes.size(); ++r) {
     for (size_t q = 0; q < schedules; ++q) {
       std::vector<TextCell> cells = {{label_of(plan.schemes[r])}};
@@ -175,7 +175,7 @@ TextTable perplexity_table(const Findings& all) {
                 .title = "Dev perplexity",
                 .columns = {"Method", "Schedule"},
                 .note = "Seeds are separated by commas."};
-  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(layers));
+  for (const int64_t layers : plan.depths) out.columns.push_back(depth_name(all.kind(), layers));
   std::map<std::array<size_t, 3>, std::string> texts;  // by scheme, schedule and depth
   for (const auto& finding : all.cells) {
     if (!finding.result) continue;

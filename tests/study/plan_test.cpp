@@ -183,6 +183,14 @@ TEST(Plan, AllThatAreShippedCanBeExpanded) {
   EXPECT_GE(plans, 6);
 }
 
+TEST(Plan, NamesALanguageModelByItsOnlyStack) {
+  const auto cells = expand(load_plan(kRecipes / "studies/small-language.toml"));
+  const Cell& cell = cell_named(cells, "resi-dual-d12-2e-3-s1");
+  EXPECT_EQ(cell.config.model.kind, model::Kind::language);
+  EXPECT_EQ(cell.config.model.encoder_layers, 0);
+  EXPECT_EQ(cell.config.model.decoder_layers, 12);
+}
+
 // A cell of the paper's plans is what the recipe of its row says.
 void expect_as_published(const std::string& plan, const std::string& cell,
                          const std::string& recipe) {
