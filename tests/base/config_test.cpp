@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 
 namespace residual {
@@ -62,15 +63,8 @@ Options set(std::vector<std::string> settings, Options out = {}) {
   return out;
 }
 
-template <class Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using residual::test::error_of;
+
 std::string read_error(const std::string& toml) {
   return error_of([&] { read(toml); });
 }

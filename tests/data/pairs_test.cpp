@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 
 namespace residual::data {
@@ -35,12 +36,7 @@ class Pairs : public testing::Test {
     return out;
   }
   static std::string error_of(std::vector<PairFiles> inputs) {
-    try {
-      read(std::move(inputs));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return residual::test::error_of([&] { read(std::move(inputs)); });
   }
 
   test::TemporaryDirectory directory_;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "decode/score.h"
 #include "decode/search.h"
+#include "support/error_of.h"
 #include "support/models.h"
 #include "support/sentences.h"
 #include "support/temporary.h"
@@ -32,12 +33,7 @@ class ShortlistFile : public testing::Test {
     return {options, source_, target};
   }
   std::string error_of(const std::string& lines) {
-    try {
-      read(lines, {}, target_);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return residual::test::error_of([&] { read(lines, {}, target_); });
   }
 
   test::TemporaryDirectory directory_;

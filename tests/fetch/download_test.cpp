@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 
 namespace residual::fetch {
@@ -37,12 +38,7 @@ class Download : public testing::Test {
   }
 
   std::string error_of(const RemoteFile& file) {
-    try {
-      load(file);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
+    return residual::test::error_of([&] { load(file); });
   }
 
   const test::TemporaryDirectory here_;

@@ -7,6 +7,7 @@
 #include "interop/marian.h"
 #include "model/parameters.h"
 #include "model/positions.h"
+#include "support/error_of.h"
 #include "support/paths.h"
 #include "support/temporary.h"
 
@@ -23,12 +24,7 @@ class HuggingFace : public testing::Test {
   HuggingFace() { fs::copy(kData / "opus-mt-en-art", files_); }
 
   std::string error_of(const MarianImport& options) const {
-    try {
-      import_marian(options, model_);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    return residual::test::error_of([&] { import_marian(options, model_); });
   }
   std::string error() const { return error_of({.weights = files_}); }
   // With `from` in a file replaced by `to`; the file is as it was afterwards.

@@ -11,6 +11,7 @@
 #include "interop/flat_yaml.h"
 #include "interop/npz.h"
 #include "model/parameters.h"
+#include "support/error_of.h"
 #include "support/paths.h"
 #include "support/temporary.h"
 
@@ -25,15 +26,7 @@ using testing::UnorderedElementsAre;
 
 const fs::path kData = fs::path(test::fixtures()) / "marian";
 
-template <class Work>
-std::string error_of(Work work) {
-  try {
-    work();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
+using residual::test::error_of;
 
 TEST(FlatYaml, HasScalarsAndLists) {
   EXPECT_THAT(

@@ -7,28 +7,21 @@
 
 #include "base/error.h"
 #include "schemes/registry.h"
+#include "support/error_of.h"
 #include "support/model_files.h"
 #include "support/temporary.h"
 
 namespace residual::model {
 namespace {
 
+using residual::test::error_of;
 using residual::test::TemporaryDirectory;
 using testing::AllOf;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 std::string opening(const fs::path& path) {
-  return message_of([&] { Directory::open(path); });
+  return error_of([&] { Directory::open(path); });
 }
 
 void replace_in(const fs::path& file, const std::string& from, const std::string& to) {
@@ -91,7 +84,7 @@ TEST(Directory, RefusesAScreenThatDoesNotFitItsMatrix) {
   const auto bytes = [&](int64_t count) { return std::string_view(zeros).substr(0, count); };
   const TensorBytes panels = {name + kPanels, Dtype::i16, {1, 8, 64}, bytes(2 * 8 * 64)};
   const TensorBytes scale = {name + kScale, Dtype::f32, {10}, bytes(4 * 10)};
-  EXPECT_EQ(opened_with({panels, scale}), "no error");
+  EXPECT_EQ(opened_with({panels, scale}), "");
   EXPECT_THAT(opened_with({panels}), HasSubstr("embedding.weight.panels is I16 but has no "
                                                "embedding.weight.scale"));
   EXPECT_THAT(opened_with({panels, {name + kScale, Dtype::f32, {9}, bytes(4 * 9)}}),
@@ -183,7 +176,7 @@ std::string opening_with(const std::function<void(std::vector<TensorBytes>&)>& c
 }
 
 TEST(Directory, TensorsThatDoNotFitAreNamed) {
-  EXPECT_EQ(opening_with([](auto&) {}), "no error");
+  EXPECT_EQ(opening_with([](auto&) {}), "");
   EXPECT_THAT(opening_with([](auto& tensors) { tensors.erase(tensors.begin() + 1); }),
               HasSubstr("has no tensor encoder.layers.0.self_attention.qkv.weight, which a "
                         "resi-dual model of this size needs"));
@@ -208,8 +201,8 @@ TEST(Directory, WritingReplacesAModelAndNothingElse) {
 
   fs::create_directory(directory / "mine");
   replace_file(directory / "mine/letter.txt", "dear");
-  EXPECT_NE(message_of([&] { test::write_small_model(directory / "mine", test::small_config()); }),
-            "no error");
+  EXPECT_NE(error_of([&] { test::write_small_model(directory / "mine", test::small_config()); }),
+            "");
   EXPECT_EQ(read_file(directory / "mine/letter.txt"), "dear");
 }
 
@@ -223,9 +216,9 @@ TEST(Directory, DirectionsAreFoundByWhatIsUnambiguous) {
   const Directory model = Directory::open(directory / "m");
   EXPECT_EQ(model.direction("en", "").source_tag, "<2de>");
   EXPECT_EQ(model.direction("", "en").source_tag, "<2en>");
-  EXPECT_THAT(message_of([&] { model.direction("", ""); }),
+  EXPECT_THAT(error_of([&] { model.direction("", ""); }),
               HasSubstr("translates en-de, de-en; choose one (from, to)"));
-  EXPECT_THAT(message_of([&] { model.direction("fr", ""); }),
+  EXPECT_THAT(error_of([&] { model.direction("fr", ""); }),
               HasSubstr("does not translate fr to any language; it translates en-de, de-en"));
 }
 

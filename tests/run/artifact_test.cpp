@@ -11,6 +11,7 @@
 #include "run/checkpoint.h"
 #include "run/run_directory.h"
 #include "run/verify.h"
+#include "support/error_of.h"
 #include "support/model_files.h"
 #include "support/temporary.h"
 
@@ -20,6 +21,7 @@ namespace {
 using model::test::small_config;
 using model::test::Weights;
 using model::test::write_small_model;
+using residual::test::error_of;
 using residual::test::TemporaryDirectory;
 using testing::AllOf;
 using testing::Contains;
@@ -27,15 +29,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // All parameters are `value`.
 Checkpoint checkpoint_of(int64_t update, float value) {
@@ -103,12 +96,12 @@ TEST_F(Run, AveragesTheCheckpointsThatAreChosen) {
 }
 
 TEST_F(Run, AveragingNamesCheckpointsThatAreNotThereOrDamaged) {
-  EXPECT_THAT(message_of([&] { mean({.updates = {7}}); }),
+  EXPECT_THAT(error_of([&] { mean({.updates = {7}}); }),
               HasSubstr("has no checkpoint of update 7; available updates: 1, 2, 3, 4"));
   std::string bytes = read_file(checkpoint_file(run_.path(), 2));
   bytes.back() ^= 1;
   replace_file(checkpoint_file(run_.path(), 2), bytes);
-  EXPECT_THAT(message_of([&] { mean({}); }), HasSubstr("is damaged"));
+  EXPECT_THAT(error_of([&] { mean({}); }), HasSubstr("is damaged"));
   EXPECT_FALSE(fs::exists(run_ / "mean"));
 }
 
@@ -208,7 +201,7 @@ TEST(Average, OfDifferentArchitecturesIsRefused) {
   const TemporaryDirectory directory;
   write_small_model(directory / "a", small_config("post-ln"));
   write_small_model(directory / "b", small_config("b2t"));
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(error_of([&] {
                 average({directory / "a", directory / "b"}, {}, directory / "c");
               }),
               HasSubstr("have different architectures"));
@@ -216,11 +209,11 @@ TEST(Average, OfDifferentArchitecturesIsRefused) {
 
 TEST(Artifact, WhatIsNoneSaysWhatWouldMakeItOne) {
   const TemporaryDirectory directory;
-  EXPECT_THAT(message_of([&] { artifact_at(directory.path()); }),
+  EXPECT_THAT(error_of([&] { artifact_at(directory.path()); }),
               HasSubstr("not a model (no model.safetensors)"));
-  EXPECT_THAT(message_of([&] { artifact_at(directory / "x"); }), HasSubstr("no such file"));
+  EXPECT_THAT(error_of([&] { artifact_at(directory / "x"); }), HasSubstr("no such file"));
   replace_file(directory / "letter.txt", "dear");
-  EXPECT_THAT(message_of([&] { artifact_at(directory / "letter.txt"); }),
+  EXPECT_THAT(error_of([&] { artifact_at(directory / "letter.txt"); }),
               HasSubstr("expected a directory, a *.safetensors, *.residual or *.corpus file"));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "support/error_of.h"
 
 namespace residual::run {
 namespace {
@@ -20,12 +21,7 @@ TrainConfig valid() {
 }
 
 std::string error_of(const TrainConfig& config) {
-  try {
-    check(config);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return residual::test::error_of([&] { check(config); });
 }
 
 TEST(TrainConfig, ReadsBackWhatItWrites) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "support/error_of.h"
 
 namespace residual::run {
 namespace {
@@ -21,12 +22,7 @@ Place place_of(const Variables& variables) {
 }
 
 std::string error_of(const Variables& variables) {
-  try {
-    place_of(variables);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
+  return residual::test::error_of([&] { place_of(variables); });
 }
 
 void expect_place(const Variables& variables, int rank, int size) {

@@ -15,9 +15,12 @@
 #include "schemes/make.h"
 #include "schemes/sandwich.h"
 #include "schemes/toy_blocks.h"
+#include "support/error_of.h"
 
 namespace residual::schemes {
 namespace {
+
+using residual::test::error_of;
 
 struct Case {
   Choice choice;
@@ -373,17 +376,8 @@ TEST(Init, OfTorchscaleHasItsEncoderFactorInverted) {
   EXPECT_NEAR(DeepNorm::init(Role::output, encoder, {.variant = "paper"}).gain, 0.87 / x, 1e-9);
 }
 
-std::string message_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Registry, ExplainsWhatItDoesNotKnow) {
-  const auto message = [](const Choice& choice) { return message_of([&] { resolve(choice); }); };
+  const auto message = [](const Choice& choice) { return error_of([&] { resolve(choice); }); };
   EXPECT_EQ(message({.name = "residual"}),
             "unknown residual scheme \"residual\"; did you mean \"resi-dual\"?");
   EXPECT_EQ(message({.name = "admin", .variant = "logs"}),
@@ -410,7 +404,7 @@ TEST(Choice, ResetsItsOptionsWithItsName) {
 }
 
 TEST(Choice, KnowsNoKeysOfOtherSchemes) {
-  const auto message = [](const std::string& text) { return message_of([&] { read(text); }); };
+  const auto message = [](const std::string& text) { return error_of([&] { read(text); }); };
   EXPECT_EQ(message("name = \"post-ln\"\neta = 0.1"),
             "f:2: unknown key \"eta\"; resi-dual has it; known here: name, variant");
   EXPECT_EQ(message("name = \"deepnorm\"\nalpah = 2"),
@@ -427,8 +421,8 @@ TEST(Choice, DoesNotDependOnTheOrderOfSettings) {
   EXPECT_EQ(set({"alpha=1.5", "name=deepnorm"}), set({"name=deepnorm", "alpha=1.5"}));
   const std::string fault =
       "--set eta=2: unknown key \"eta\"; resi-dual has it; known here: name, variant";
-  EXPECT_EQ(message_of([&] { set({"eta=2", "name=post-ln"}); }), fault);
-  EXPECT_EQ(message_of([&] { set({"name=post-ln", "eta=2"}); }), fault);
+  EXPECT_EQ(error_of([&] { set({"eta=2", "name=post-ln"}); }), fault);
+  EXPECT_EQ(error_of([&] { set({"name=post-ln", "eta=2"}); }), fault);
 }
 
 // As model directories, runs and checkpoints of older versions have them.

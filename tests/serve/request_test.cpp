@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "support/error_of.h"
 
 namespace residual::serve {
 namespace {
@@ -18,12 +19,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 std::string error_of(const std::string& body) {
-  try {
-    parse_json(body, {});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
+  return residual::test::error_of([&] { parse_json(body, {}); });
 }
 
 decode::Translation translation(const std::vector<std::string>& outputs) {
@@ -81,9 +77,9 @@ TEST(Request, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(R"({"text": ["a", "b"], "prefix": ["c"]})"),
               HasSubstr("1 prefixes for 2 texts"));
   EXPECT_THAT(error_of(R"({"text": "a", "prefix": []})"), HasSubstr("0 prefixes for 1 texts"));
-  EXPECT_EQ(error_of(R"({"text": ["a", "b"], "prefix": "c"})"), "none");
-  EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"}]})"), "none");
-  EXPECT_EQ(error_of(R"({"text": "a", "terms": []})"), "none");
+  EXPECT_EQ(error_of(R"({"text": ["a", "b"], "prefix": "c"})"), "");
+  EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"}]})"), "");
+  EXPECT_EQ(error_of(R"({"text": "a", "terms": []})"), "");
   EXPECT_THAT(error_of(R"({"text": "a", "terms": ["a"]})"), HasSubstr("terms"));
   EXPECT_THAT(error_of(R"({"text": "a", "terms": [{"source": "a", "to": "b"}]})"), HasSubstr("to"));
   EXPECT_THAT(error_of(R"({"text": "a", "sampling": {"is_on": true},
@@ -109,7 +105,7 @@ TEST(Request, HasEachKeyOnce) {
             "is_on: given twice");
   EXPECT_EQ(error_of(R"({"text": "a", "terms": [{"source": "a", "target": "b"},
                                                 {"source": "b", "target": "c"}]})"),
-            "none");
+            "");
 }
 
 TEST(Request, MayLimitTheLengthWhateverTheSource) {
@@ -158,7 +154,7 @@ TEST(Request, HasTermsOfABoundedSize) {
     request["terms"].push_back(
         {{"source", std::string(100, 'a')}, {"target", std::string(28, 'b')}});
   }
-  EXPECT_EQ(error_of(request.dump()), "none");
+  EXPECT_EQ(error_of(request.dump()), "");
   request["terms"].push_back({{"source", "a"}, {"target", "b"}});
   EXPECT_EQ(error_of(request.dump()), "terms: total 65538 bytes, but at most 65536 are allowed");
 }

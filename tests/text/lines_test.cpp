@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "support/error_of.h"
 #include "support/temporary.h"
 
 namespace residual::text {
@@ -25,12 +26,7 @@ std::string transformed(const std::string& input, Invalid invalid = Invalid::ref
 }
 
 std::string error_of(const std::string& input) {
-  try {
-    transformed(input);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return residual::test::error_of([&] { transformed(input); });
 }
 
 TEST(TransformLines, KeepsOrderOverManyBlocksAndAnyNumberOfThreads) {

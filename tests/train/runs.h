@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "run/run_directory.h"
+#include "support/error_of.h"
 #include "support/shell.h"
 #include "support/tiny_run.h"
 #include "train/trainer.h"
@@ -42,12 +43,7 @@ class Runs : public testing::Test {
   }
   static std::string error_of(Trainer& trainer) {
     const run::StopSignals signals;
-    try {
-      trainer.run(signals);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
+    return residual::test::error_of([&] { trainer.run(signals); });
   }
 
   static fs::path newest(const fs::path& run) {
