@@ -83,6 +83,9 @@ async function checkLists(page) {
   await page.locator("#best").fill("1");
 }
 
+// Waits for handlers, because the page also asks for the details of a line after it is idle.
+const routesEnd = (page) => page.unrouteAll({ behavior: "wait" });
+
 // A text of 300 lines: its progress shows, it can be stopped, and the page stays small. Answers are
 // held back, so that the test sees progress however fast the machine is.
 async function checkLongText(page) {
@@ -107,7 +110,7 @@ async function checkLongText(page) {
   await page.locator("#go").click();
   await isIdle(page);
   assert.match(await page.locator("#state").textContent(), /^\d+ of 300 lines in /);
-  await page.unroute("**/translate", later);
+  await routesEnd(page);
 }
 
 // A translation that is its source is marked.
@@ -123,7 +126,7 @@ async function checkWarnings(page) {
   await isIdle(page);
   assert.match((await lines(page))[0], /⚠ not translated$/);
   assert.match(await page.locator("#state").textContent(), /⚠ 1 probably wrong$/);
-  await page.unroute("**/translate");
+  await routesEnd(page);
 }
 
 async function main() {
