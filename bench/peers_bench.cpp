@@ -2,6 +2,11 @@
 // parameters. Start it like `residual train --distributed`:
 //
 //   mpirun -n 2 peers_bench
+//
+// --backward SECONDS also measures how much of the gradients' way a backward pass hides: every
+// worker waits for so long, block by block, and reports its progress as training does. It waits
+// instead of computing, since hosts that share one machine's cores with their network would hide
+// less.
 
 #include <fmt/format.h>
 
@@ -9,10 +14,13 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <thread>
 #include <vector>
 
+#include "nn/parameters.h"
 #include "train/ranks/peers.h"
 #include "train/ranks/ranks_module.h"
+#include "train/ranks/stages.h"
 
 namespace residual::train {
 namespace {
@@ -37,16 +45,46 @@ void report(const Peers& peers, const char* what, int rounds, Body body) {
              1e3 * all.front(), 1e3 * all.back());
 }
 
-void measure(size_t parameters, size_t workers, int rounds) {
-  const Peers peers(open_ranks, "peers_bench");
+// The base Transformer, whose embeddings and output share a matrix.
+model::Config base() {
+  model::Config config;
+  config.source_vocabulary = config.target_vocabulary = 32'768;
+  return config;
+}
+
+using Gradients = std::vector<std::vector<float>>;  // of the workers of this process
+
+// What of the gradients' way a backward pass of the base model hides.
+void measure_backward(const Peers& peers, size_t workers, int rounds, double seconds) {
+  const model::Config config = base();
+  const nn::Parameters parameters(config, at::kFloat, at::kCPU);
+  const auto floats = static_cast<size_t>(parameters.values().numel());
+  const Slices slices(floats, peers.rank(), peers.size());
+  const std::vector<int> stages = bucket_stages(parameters, slices);
+  const int last = last_stage(config);
+  const std::vector<int> at_the_end(slices.buckets(), last);
+  Gradients gradients(workers, std::vector<float>(floats, 1.0F));
+  const auto update = [&](const std::vector<int>& needed) {
+    GradientSum sum(slices, {gradients.begin(), gradients.end()}, needed, peers.size(),
+                    workers == 1 ? GradientSum::Route::direct : GradientSum::Route::chain);
+    Peers::InBackground exchange(peers, sum);
+    for (int stage = 1; stage <= last; ++stage) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds / last));
+      for (size_t w = 0; w < workers; ++w) sum.passed(w, stage);
+    }
+    exchange.wait();
+  };
+  if (peers.leads()) fmt::print("{} parameters, backward {:g} s\n", floats, seconds);
+  report(peers, "backward, then gradients", rounds, [&] { update(at_the_end); });
+  report(peers, "gradients meanwhile", rounds, [&] { update(stages); });
+}
+
+void measure_exchange(const Peers& peers, size_t parameters, size_t workers, int rounds) {
   const Slices slices(parameters, peers.rank(), peers.size());
-  std::vector<std::vector<float>> gradients(workers, std::vector<float>(parameters, 1.0F));
+  Gradients gradients(workers, std::vector<float>(parameters, 1.0F));
   std::vector<float> values(parameters, 1.0F);
   const std::vector<int> needed(slices.buckets(), 0);
-  if (peers.leads()) {
-    fmt::print("{} processes, {} workers each, {} parameters, {} rounds\n", peers.size(), workers,
-               parameters, rounds);
-  }
+  if (peers.leads()) fmt::print("{} parameters\n", parameters);
   const auto add = [&](GradientSum::Route route) {
     GradientSum sum(slices, {gradients.begin(), gradients.end()}, needed, peers.size(), route);
     Peers::InBackground(peers, sum).wait();
@@ -69,13 +107,25 @@ int main(int argc, char** argv) {
   CLI::App app("Measures what the processes of a run exchange at every update");
   size_t parameters = 61'000'000, workers = 1;
   int rounds = 5;
+  double backward = 0;
   app.add_option("--parameters", parameters, "number of elements in a gradient")
       ->capture_default_str();
   app.add_option("--workers", workers, "workers in each process")->capture_default_str();
   app.add_option("--rounds", rounds, "number of timed rounds")->capture_default_str();
+  app.add_option("--backward", backward,
+                 "seconds of a backward pass of the base Transformer, with and without overlap");
   CLI11_PARSE(app, argc, argv);
   try {
-    residual::train::measure(parameters, workers, rounds);
+    namespace train = residual::train;
+    const train::Peers peers(train::open_ranks, "peers_bench");
+    if (peers.leads()) {
+      fmt::print("{} processes, {} workers each, {} rounds, ", peers.size(), workers, rounds);
+    }
+    if (backward > 0) {
+      train::measure_backward(peers, workers, rounds, backward);
+    } else {
+      train::measure_exchange(peers, parameters, workers, rounds);
+    }
   } catch (const std::exception& error) {
     fmt::print(stderr, "peers_bench: {}\n", error.what());
     return 1;

@@ -2,6 +2,7 @@
 #   residual          the command without LibTorch, recipes, manual pages, completions
 #   residual-train    the program that trains and probes
 #   residual-mpi      the module that connects several processes
+#   residual-nccl     the module that connects several GPUs, if it was built
 #   residual-serve    the program that serves
 #   libresidual       the shared library
 #   libresidual-dev   its headers and descriptions for CMake and pkg-config
@@ -30,6 +31,10 @@ if(RESIDUAL_TRAIN)
   install(TARGETS residual-train COMPONENT residual-train)
   if(RESIDUAL_MPI)
     install(TARGETS residual-mpi DESTINATION ${CMAKE_INSTALL_LIBDIR}/residual COMPONENT residual-mpi)
+  endif()
+  if(RESIDUAL_NCCL)
+    install(TARGETS residual-nccl DESTINATION ${CMAKE_INSTALL_LIBDIR}/residual
+            COMPONENT residual-nccl)
   endif()
 endif()
 if(RESIDUAL_SERVE)

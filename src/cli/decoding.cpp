@@ -2,8 +2,10 @@
 
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "cli/command.h"
 #include "model/parameters.h"
 #include "run/average.h"
@@ -108,7 +110,9 @@ std::unique_ptr<decode::Generator> load_generator(const ModelOptions& o) {
                                          .crew = o.translator.crew});
 }
 
-std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
+namespace {
+
+std::unique_ptr<decode::Translator> make_translator(const ModelOptions& o) {
   if (!o.average) return std::make_unique<decode::Translator>(o.models, o.translator);
   const run::Mean mean = run::mean_of(o.models, {});
   const model::Config& config = mean.description.model;
@@ -120,6 +124,23 @@ std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
   return std::make_unique<decode::Translator>(
       std::vector{decode::copy_weights(config, values, o.translator.precision)},
       decode::TextTools::of(directories, o.translator.text_choice()), o.translator);
+}
+
+void warn_of_zero_shot(const decode::Translator& translator) {
+  const auto& [source, target] = std::tie(translator.options().source, translator.options().target);
+  const auto& model = translator.tools().model;
+  if (!model || model->description().directions.empty() || source.empty() || target.empty()) return;
+  if (model->lists(source, target)) return;
+  log::warn("{}: was not trained on {}-{}; this is a zero-shot direction", model->path().string(),
+            source, target);
+}
+
+}  // namespace
+
+std::unique_ptr<decode::Translator> load_translator(const ModelOptions& o) {
+  auto translator = make_translator(o);
+  warn_of_zero_shot(*translator);
+  return translator;
 }
 
 }  // namespace residual::cli

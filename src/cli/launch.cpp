@@ -57,7 +57,7 @@ Words words_for_processes(int argc, char** argv) {
       words.push_back(word);
     }
   }
-  if (!is_distributed) words.insert(words.begin() + 2, "--distributed");
+  if (!is_distributed) words.emplace_back("--distributed");  // of train, wherever that word is
   return words;
 }
 

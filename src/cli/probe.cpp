@@ -151,6 +151,9 @@ void add_adam(CLI::App& parent, const std::shared_ptr<ProbeCommand>& o, const Ru
   add_number("--beta2", setting.beta2, between(0, 0.9999999), "decay rate of the squared gradient");
   add_number("--epsilon", setting.epsilon, between(1e-30, 1), "constant added to the square root");
   add_number("--steps", o->adam.steps, whole(1, 100'000), "steps of the simulation");
+  add_number("--draws", o->adam.draws, whole(1, 10'000), "simulations whose mean is shown");
+  add_number("--warmup", o->adam.warmup, whole(1, 20'000),
+             "updates of a linear warm-up, shown beside the constant rate");
   add_seed(*command, o->adam.seed, group);
   add_output(*command, *o);
   command->callback([o, run] {

@@ -38,10 +38,11 @@ void check_settings(const run::TrainConfig& config) {
 }
 
 void check_processes(const run::TrainConfig& config, int processes) {
+  require(
+      config.train.device == "cpu" || config.train.workers == processes,
+      "train.workers: is {}; one GPU is driven by one worker, and the number of processes is {}",
+      config.train.workers, processes);
   if (processes == 1) return;
-  require(config.train.device == "cpu",
-          "train.device: training with several processes needs cpu, but the device is {}",
-          config.train.device);
   require(config.train.workers >= processes,
           "train.workers: {} processes need at least as many workers, but the run has {}",
           processes, config.train.workers);

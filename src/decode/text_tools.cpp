@@ -36,9 +36,9 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
   const bool is_open = choice.any_direction && directions.size() > 1 && choice.source.empty() &&
                        choice.target.empty();
   if (is_open || (choice.pieces && directions.empty())) return tools;
-  const model::Direction& chosen = first.direction(choice.source, choice.target);
+  const model::Direction chosen = first.direction(choice.source, choice.target);
   for (const auto& other : models.subspan(1)) {
-    const std::string& tag = other->direction(chosen.source, chosen.target).source_tag;
+    const std::string tag = other->direction(chosen.source, chosen.target).source_tag;
     require(tag == chosen.source_tag,
             "{} and {} mark the direction of a source differently; they cannot decide together",
             first.path().string(), other->path().string());
@@ -48,7 +48,7 @@ TextTools TextTools::of(std::span<const std::shared_ptr<const model::Directory>>
 
 TextTools TextTools::towards(const std::string& source, const std::string& target) const {
   TextTools tools = *this;
-  const model::Direction& direction = model->direction(source, target);
+  const model::Direction direction = model->direction(source, target);
   tools.source_tag = direction.source_tag;
   require(tools.source_tag.empty() || source_vocabulary->id(tools.source_tag) != Vocabulary::kUnk,
           "{}: {}, which goes before each source sentence, is not in the vocabulary",

@@ -362,24 +362,36 @@ text::Vocabulary Directory::target_vocabulary() const {
   return text::Vocabulary::parse(read(file), (path_ / file).string());
 }
 
-const Direction& Directory::direction(const std::string& source, const std::string& target) const {
-  const Direction* found = nullptr;
-  std::vector<std::string> all, fitting;
+bool Directory::lists(const std::string& source, const std::string& target) const {
+  return std::ranges::any_of(description_.directions, [&](const Direction& d) {
+    return d.source == source && d.target == target;
+  });
+}
+
+Direction Directory::direction(const std::string& source, const std::string& target) const {
+  std::vector<Direction> fitting, from, to;
+  std::vector<std::string> all, names;
   for (const auto& d : description_.directions) {
     all.push_back(d.source + "-" + d.target);
+    if (d.source == source) from.push_back(d);
+    if (d.target == target) to.push_back(d);
     const bool fits =
         (source.empty() || d.source == source) && (target.empty() || d.target == target);
     if (!fits) continue;
-    fitting.push_back(all.back());
-    found = &d;
+    fitting.push_back(d);
+    names.push_back(all.back());
   }
   require(fitting.size() < 2, "{}: translates {}; choose one (from, to)", path_.string(),
-          fmt::join(fitting, ", "));
-  require(found != nullptr, "{}: does not translate {} to {}; it translates {}", path_.string(),
-          source.empty() ? "any language" : source, target.empty() ? "any language" : target,
-          all.empty() ? "nothing: config.toml has no [[directions]]"
-                      : fmt::format("{}", fmt::join(all, ", ")));
-  return *found;
+          fmt::join(names, ", "));
+  if (!fitting.empty()) return fitting[0];
+  const bool has_one_tag =
+      !to.empty() && !to[0].source_tag.empty() &&
+      std::ranges::all_of(to, [&](const Direction& d) { return d.source_tag == to[0].source_tag; });
+  if (!from.empty() && has_one_tag && source != target) return {source, target, to[0].source_tag};
+  fail("{}: does not translate {} to {}; it translates {}", path_.string(),
+       source.empty() ? "any language" : source, target.empty() ? "any language" : target,
+       all.empty() ? "nothing: config.toml has no [[directions]]"
+                   : fmt::format("{}", fmt::join(all, ", ")));
 }
 
 text::Segmenter Directory::segmenter(const std::string& language) const {

@@ -94,8 +94,10 @@ class Directory {
   text::Vocabulary target_vocabulary() const;
 
   // Returns the direction from `source` to `target`; either may be empty if the choice is
-  // unambiguous.
-  const Direction& direction(const std::string& source, const std::string& target) const;
+  // unambiguous. A direction that the model does not list, from a language that it translates to
+  // one whose tag says it all, is returned too: a zero-shot direction.
+  Direction direction(const std::string& source, const std::string& target) const;
+  bool lists(const std::string& source, const std::string& target) const;
   text::Segmenter segmenter(const std::string& language) const;
 
   // The names of the text-processing files, and their contents.

@@ -42,8 +42,14 @@ struct ConditionNumber {
 double printed_condition(const AdamSetting& setting, int64_t t);
 
 // Simulates appendix B. Every step draws a gradient from N(0, sigma^2) for each parameter, computes
-// the condition number, then updates Adam's moments. Element t - 1 is step t.
+// the condition number, then updates Adam's moments. Element t - 1 is step t. The result is the
+// mean of `draws` simulations: where sigma >> epsilon, the few smallest gradients make up the
+// condition number of the first steps, which one simulation gets right to 20 % only.
 std::vector<ConditionNumber> simulate_condition(const AdamSetting& setting, double sigma,
-                                                int64_t steps, uint64_t seed);
+                                                int64_t steps, uint64_t seed, int64_t draws = 1);
+
+// The share of the learning rate that a linear warm-up over `warmup` updates has reached at step t.
+// The condition number is proportional to the learning rate.
+double warmup_share(int64_t t, int64_t warmup);
 
 }  // namespace residual::probe

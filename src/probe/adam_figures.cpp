@@ -18,7 +18,7 @@ std::vector<ConditionNumber> simulate(const AdamOptions& o, double sigma, Epsilo
   AdamSetting setting = o.setting;
   setting.place = place;
   setting.sign = sign;
-  return simulate_condition(setting, sigma, o.steps, static_cast<uint64_t>(o.seed));
+  return simulate_condition(setting, sigma, o.steps, static_cast<uint64_t>(o.seed), o.draws);
 }
 
 std::vector<double> frobenius_of(const std::vector<ConditionNumber>& numbers) {
@@ -126,6 +126,44 @@ report::Figure adam_epsilons(const AdamOptions& o) {
   return f;
 }
 
+// Of all steps up to twice the warm-up, those that are evenly spaced by their logarithms.
+report::Figure adam_warmup(const AdamOptions& o) {
+  report::Figure f{.id = "adam-warmup",
+                   .section = "Theorem 3.2: Adam",
+                   .x_label = "log10 of the step t",
+                   .y_label = "condition number, Frobenius",
+                   .log_y = true};
+  f.title = fmt::format("Condition number under a warm-up of {} updates", o.warmup);
+  f.note =
+      "Solid: the learning rate grows linearly. Dashed: it is constant. Warm-up removes the peak "
+      "of "
+      "the first steps. Once it has ended, the condition number is that of a constant rate: as "
+      "large as the gradients are small.";
+  int colour = 0;
+  for (const double sigma : {0.0, 1e-7, 1e-6}) {
+    const auto numbers = simulate_condition(o.setting, sigma, 2 * o.warmup,
+                                            static_cast<uint64_t>(o.seed));  // they vary by 2 %
+    const std::string name = fmt::format("gradients of size {:g}", sigma);
+    report::Series constant{.name = name + ", constant", .x = {}, .y = {}, .dashed = true};
+    report::Series warm{.name = name, .x = {}, .y = {}};
+    constant.colour = warm.colour = colour++;
+    int64_t last = 0;
+    for (double power = 0;; power += 0.1) {
+      const auto t = static_cast<int64_t>(std::pow(10, power) + 0.5);
+      if (t > 2 * o.warmup) break;
+      if (t == std::exchange(last, t)) continue;
+      const double kappa = numbers[static_cast<size_t>(t) - 1].frobenius;
+      constant.x.push_back(std::log10(static_cast<double>(t)));
+      constant.y.push_back(kappa);
+      warm.y.push_back(kappa * warmup_share(t, o.warmup));
+    }
+    warm.x = constant.x;
+    f.series.push_back(std::move(warm));
+    f.series.push_back(std::move(constant));
+  }
+  return f;
+}
+
 std::string setting_text(const AdamSetting& s) {
   return fmt::format("{} parameters, learning rate {:g}, betas {:g} and {:g}, epsilon {:g}",
                      s.parameters, s.learning_rate, s.beta1, s.beta2, s.epsilon);
@@ -134,9 +172,12 @@ std::string setting_text(const AdamSetting& s) {
 }  // namespace
 
 report::Report probe_adam(const AdamOptions& o) {
-  return {.title = "The condition number of Adam's update",
-          .facts = {{"setting", setting_text(o.setting)}, {"seed", std::to_string(o.seed)}},
-          .figures = {adam_steps(o), adam_sizes(o), adam_norms(o), adam_epsilons(o)}};
+  return {
+      .title = "The condition number of Adam's update",
+      .facts = {{"setting", setting_text(o.setting)},
+                {"draws", std::to_string(o.draws)},
+                {"seed", std::to_string(o.seed)}},
+      .figures = {adam_steps(o), adam_sizes(o), adam_warmup(o), adam_norms(o), adam_epsilons(o)}};
 }
 
 std::string adam_table(const AdamOptions& o) {
@@ -152,9 +193,13 @@ std::string adam_table(const AdamOptions& o) {
   };
   for (const double sigma : kSigmas) {
     const auto numbers = simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::corrected);
-    std::vector<double> spectral;
-    for (const auto& n : numbers) spectral.push_back(n.spectral);
+    std::vector<double> spectral, warm;
+    for (const auto& n : numbers) {
+      spectral.push_back(n.spectral);
+      warm.push_back(n.frobenius * warmup_share(static_cast<int64_t>(warm.size()) + 1, o.warmup));
+    }
     row(fmt::format("{:g}", sigma), frobenius_of(numbers));
+    row(fmt::format("  warm-up of {}", o.warmup), warm);
     row("  spectral norm", spectral);
     row("  equation 6 as printed",
         frobenius_of(simulate(o, sigma, EpsilonPlace::textbook, DerivativeSign::printed)));

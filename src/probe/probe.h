@@ -43,6 +43,8 @@ report::Report probe_theory(const TheoryOptions& options);
 struct AdamOptions {
   AdamSetting setting;  // except its forms, all of which are shown
   int64_t steps = 20;
+  int64_t draws = 32;     // simulations whose mean is shown
+  int64_t warmup = 4000;  // updates of the linear warm-up that the constant rate is compared with
   int64_t seed = 1;
 };
 report::Report probe_adam(const AdamOptions& options);

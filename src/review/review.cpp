@@ -271,6 +271,16 @@ report::Report compare(const std::vector<Records>& runs) {
                           {std::to_string(s.problems())}});
   }
   report.tables.push_back(std::move(table));
+  for (const Records& run : runs) {
+    if (!run.config) continue;
+    const auto& scheme = run.config->model.residual;
+    std::string svg = drawing::draw(scheme);
+    if (std::ranges::count(report.drawings, svg, &report::Drawing::svg) > 0) continue;
+    report.drawings.push_back({.id = "scheme-" + std::to_string(report.drawings.size() + 1),
+                               .section = kScheme,
+                               .title = "What two layers of " + scheme.name + " compute",
+                               .svg = std::move(svg)});
+  }
   for (const Kind& kind : kinds()) {
     for (const auto& [key, name] : kind.lines) {
       Figure figure = empty_figure(kind);

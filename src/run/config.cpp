@@ -59,8 +59,6 @@ void check(const TrainConfig& c) {
           "train.device: expected cpu, cuda or cuda:N, got \"{}\"", c.train.device);
   require(!cpu || c.train.precision != TrainingPrecision::fp16,
           "train.precision: fp16 needs a CUDA device; on the CPU use bf16 or fp32");
-  require(cpu || c.train.workers <= 1, "train.workers: is {}; one GPU is driven by one worker",
-          c.train.workers);
   const BatchConfig& b = c.batch;
   require(b.annealing_epochs > 0 || b.last_temperature == 0 || b.last_temperature == b.temperature,
           "batch.annealing_epochs: is 0, so batch.temperature = {} would never be used; set it, or "

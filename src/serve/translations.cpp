@@ -19,6 +19,7 @@ using decode::Translation;
 
 constexpr double kMostAttention = 16 << 20;  // attention weights in one answer, approximately
 constexpr int64_t kReaders = 2;              // threads
+constexpr size_t kKnownDirections = 256;     // whose text tools are kept
 
 constexpr const char* kWantedType =
     "Content-Type: expected application/json, with a body like {\"text\": \"...\"}, or "
@@ -255,7 +256,7 @@ std::shared_ptr<const decode::TextTools> Translations::tools_for(const Translati
       !tools.model || (tools.pieces && tools.model->description().directions.empty());
   if (has_none && wanted.from.empty() && wanted.to.empty()) return nullptr;
   require(tools.model != nullptr, "from, to: the model has no directions");
-  const model::Direction& direction = [&]() -> const model::Direction& {
+  const model::Direction direction = [&] {
     try {
       return tools.model->direction(wanted.from.empty() ? own.source : wanted.from,
                                     wanted.to.empty() ? own.target : wanted.to);
@@ -265,6 +266,7 @@ std::shared_ptr<const decode::TextTools> Translations::tools_for(const Translati
     }
   }();
   const std::lock_guard lock(mutex_);
+  if (tools_.size() >= kKnownDirections) tools_.clear();  // zero-shot ones are many
   auto& known = tools_[{direction.source, direction.target}];
   if (!known) {
     known = std::make_shared<decode::TextTools>(tools.towards(direction.source, direction.target));

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/version.h"
+#include "drawing/draw.h"
 #include "study/paper.h"
 #include "study/runs_csv.h"
 #include "study/tables.h"
@@ -156,6 +157,21 @@ void add_figures(const Findings& all, report::Report& report) {
   }
 }
 
+// Each scheme once, whatever else its rows differ in.
+void add_drawings(const Findings& all, report::Report& report) {
+  for (size_t s = 0; s < all.plan.schemes.size(); ++s) {
+    const auto cell = std::ranges::find_if(
+        all.cells, [&](const Finding& finding) { return finding.work.cell.scheme == s; });
+    if (cell == all.cells.end()) continue;
+    std::string svg = drawing::draw(cell->work.cell.config.model.residual);
+    if (std::ranges::count(report.drawings, svg, &report::Drawing::svg) > 0) continue;
+    report.drawings.push_back({.id = fmt::format("scheme-{}", s + 1),
+                               .section = "What two layers of each scheme compute",
+                               .title = label_of(all.plan.schemes[s]),
+                               .svg = std::move(svg)});
+  }
+}
+
 std::string count_of(const Findings& all) {
   const auto done =
       std::ranges::count_if(all.cells, [](const Finding& f) { return f.result.has_value(); });
@@ -203,6 +219,7 @@ report::Report make_report(const Findings& all) {
   report.tables.push_back(perplexity_table(all));
   report.tables.push_back(run_table(all));
   add_figures(all, report);
+  add_drawings(all, report);
   report.tables.push_back(command_table(all));
   return report;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,8 @@
 #include "ops/mode.h"
 #include "ops/threads.h"
 #include "train/autocast.h"
+#include "train/ranks/device_slices.h"
+#include "train/ranks/ranks_module.h"
 #include "train/ranks/stages.h"
 #include "train/shards.h"
 
@@ -37,8 +40,9 @@ std::span<float> span(const Tensor& flat) {
 // The average of the parameters in their place, in all processes, while the object lives.
 class Averaged {
  public:
-  Averaged(Optimizer& optimizer, Tensor values, const Slices& slices, const Peers& peers)
-      : optimizer_(optimizer), values_(std::move(values)), slices_(slices), peers_(peers) {
+  // `gather` completes the values in all processes.
+  Averaged(Optimizer& optimizer, Tensor values, std::function<void(const Tensor&)> gather)
+      : optimizer_(optimizer), values_(std::move(values)), gather_(std::move(gather)) {
     exchange();
   }
   ~Averaged() noexcept(false) {
@@ -52,13 +56,12 @@ class Averaged {
   void exchange() {
     if (!optimizer_.average().defined()) return;
     optimizer_.exchange_average(values_);
-    if (peers_.size() > 1) peers_.gather(slices_, span(values_));
+    gather_(values_);
   }
 
   Optimizer& optimizer_;
   Tensor values_;
-  const Slices& slices_;
-  const Peers& peers_;
+  std::function<void(const Tensor&)> gather_;
   int exceptions_ = std::uncaught_exceptions();
 };
 
@@ -114,8 +117,15 @@ ops::LossSpec loss_spec(const run::LossConfig& config) {
   return {.label_smoothing = config.label_smoothing, .smoothing = config.smoothing};
 }
 
-Learner::Learner(const run::TrainConfig& config, const Peers& peers)
-    : config_(config), peers_(peers), device_(device_of(config.train.device)) {
+Learner::Learner(const run::TrainConfig& config, const Peers& peers,
+                 std::unique_ptr<DeviceLink> link)
+    : config_(config),
+      peers_(peers),
+      device_(device_of(config.train.device)),
+      link_(std::move(link)) {
+  if (!device_.is_cpu() && peers.size() > 1 && !link_) {
+    link_ = open_device_link(peers, device_.has_index() ? device_.index() : 0);
+  }
   ops::set_mode(config.train.ops == run::Operators::fused ? ops::Mode::fused
                                                           : ops::Mode::reference);
   const nn::DropoutRates rates{.residual = config.dropout.residual,
@@ -180,7 +190,7 @@ std::vector<run::Sums> Learner::run_workers(const std::vector<std::vector<Shard>
                                             double loss_scale) {
   std::optional<GradientSum> sum;
   std::optional<Peers::InBackground> exchange;
-  if (peers_.size() > 1) {
+  if (peers_.size() > 1 && !link_) {
     std::vector<std::span<float>> own;
     for (const auto& worker : workers_) own.push_back(span(worker.parameters->gradients()));
     const bool is_direct = parts.size() == static_cast<size_t>(peers_.size());
@@ -197,6 +207,7 @@ std::vector<run::Sums> Learner::run_workers(const std::vector<std::vector<Shard>
   });
   peers_.complete(std::span(sums));
   if (exchange) exchange->wait();
+  if (link_) sum_slices(peers_, *link_, *slices_, workers_[0].parameters->gradients());
   return sums;
 }
 
@@ -227,12 +238,22 @@ UpdateResult Learner::update(std::span<const data::Batch> batches, const UpdateS
                    {.learning_rate = step.learning_rate,
                     .gradient_scale = clip_factor(config_.optimizer.clip_norm, norm),
                     .number = step.number});
-  if (peers_.size() > 1) peers_.gather(*slices_, span(values));
+  gather(values);
   return result;
 }
 
+void Learner::gather(const Tensor& values) const {
+  if (peers_.size() == 1) return;
+  if (link_) {
+    gather_slices(peers_, *link_, *slices_, values);
+  } else {
+    peers_.gather(*slices_, span(values));
+  }
+}
+
 run::Sums Learner::evaluate(std::span<const data::Batch> batches) {
-  const Averaged averaged(*optimizer_, parameters().values(), *slices_, peers_);
+  const Averaged averaged(*optimizer_, parameters().values(),
+                          [this](const Tensor& values) { gather(values); });
   std::vector<run::Sums> sums(batches.size());
   const size_t first = peers_.first(batches.size());
   const size_t own = peers_.end(batches.size()) - first;
@@ -286,8 +307,9 @@ void Learner::unpack(std::span<const float> from, const Tensor& to) const {
   }
   for (size_t b = 0; b < slices_->buckets(); ++b) {
     const Slices::Range own = slices_->own(b);
-    std::copy_n(here.data_ptr<float>() + own.begin, own.size(),
-                to.data_ptr<float>() + slices_->offset(b));
+    const auto size = static_cast<int64_t>(own.size());
+    to.narrow(0, static_cast<int64_t>(slices_->offset(b)), size)
+        .copy_(here.narrow(0, static_cast<int64_t>(own.begin), size));
   }
 }
 
@@ -296,7 +318,8 @@ std::vector<float> Learner::collected(const Tensor& slices) const {
   if (!slices.defined()) return {};
   if (peers_.size() == 1) return packed(slices);
   const Tensor all = peers_.leads() ? at::empty({parameters().values().numel()}) : Tensor();
-  peers_.collect(*slices_, span(slices), all.defined() ? span(all) : std::span<float>());
+  const Tensor here = slices.to(at::kCPU);
+  peers_.collect(*slices_, span(here), all.defined() ? span(all) : std::span<float>());
   return packed(all);
 }
 
@@ -314,13 +337,16 @@ std::vector<float> Learner::model_values() const {
 
 void Learner::collect_gradient() {
   if (peers_.size() == 1) return;
-  const std::span<float> all = span(workers_[0].parameters->gradients());
+  const Tensor gradient = workers_[0].parameters->gradients();
+  const Tensor here = gradient.to(at::kCPU);  // itself, if it is there
+  const std::span<float> all = span(here);
   std::vector<float> own(slices_->own_floats());
   for (size_t b = 0; b < slices_->buckets(); ++b) {
     const Slices::Range range = slices_->own(b);
     std::copy_n(all.data() + range.begin, range.size(), own.data() + slices_->offset(b));
   }
   peers_.collect(*slices_, own, all);
+  if (!gradient.is_cpu()) gradient.copy_(here);
 }
 
 void Learner::restore(run::Checkpoint checkpoint) {

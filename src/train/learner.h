@@ -11,6 +11,7 @@
 #include "run/config.h"
 #include "run/state.h"
 #include "train/optimizer.h"
+#include "train/ranks/device_link.h"
 #include "train/ranks/peers.h"
 #include "train/ranks/slices.h"
 
@@ -46,8 +47,10 @@ class Learner {
   // REQUIRES: the configuration is resolved. Sets the operators of the whole process (train.ops).
   // Each of several processes runs its share of the workers and holds all parameters, but updates
   // only its slices of them, and has the optimiser's values only for those. `peers` must outlive
-  // the learner. All processes make the calls that are marked collective.
-  explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone());
+  // the learner. All processes make the calls that are marked collective. Processes with a worker
+  // each may exchange through a link between their devices; without one, GPUs open their own.
+  explicit Learner(const run::TrainConfig& config, const Peers& peers = Peers::alone(),
+                   std::unique_ptr<DeviceLink> link = nullptr);
 
   // Runs forward, backward and Adam. The gradient is that of the mean loss over all predictions.
   // Collective.
@@ -94,6 +97,7 @@ class Learner {
                        GradientSum* sum);
   std::vector<run::Sums> run_workers(const std::vector<std::vector<Shard>>& parts,
                                      double loss_scale);
+  void gather(const Tensor& values) const;  // completes it from the slices of all processes
   std::vector<float> packed(const Tensor& flat) const;
   std::vector<float> collected(const Tensor& slices) const;
   void unpack(std::span<const float> values, const Tensor& to) const;
@@ -101,7 +105,8 @@ class Learner {
   run::TrainConfig config_;
   const Peers& peers_;
   at::Device device_;
-  std::vector<Worker> workers_;  // workers of this process
+  std::unique_ptr<DeviceLink> link_;  // null: slices travel from memory to memory
+  std::vector<Worker> workers_;       // workers of this process
   std::optional<Slices> slices_;
   std::vector<int> stages_;  // of the buckets
   std::unique_ptr<Optimizer> optimizer_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
 namespace residual::train {
@@ -36,6 +37,21 @@ void average(const run::OptimizerConfig& c, int64_t number, const Tensor& values
   average.lerp_(values, average_rate(c, number));
 }
 
+double reduce(const Slices& slices, const Tensor& gradient, double scale, const Peers& peers) {
+  Tensor squares = at::zeros({}, gradient.options().dtype(at::kDouble));
+  for (size_t b = 0; b < slices.buckets(); ++b) {
+    const Slices::Range own = slices.own(b);
+    const Tensor part =
+        gradient.narrow(0, static_cast<int64_t>(own.begin), static_cast<int64_t>(own.size()));
+    part.mul_(scale);
+    squares += part.to(at::kDouble).square().sum();
+  }
+  std::vector<double> all(static_cast<size_t>(peers.size()));
+  all[static_cast<size_t>(peers.rank())] = squares.item<double>();
+  peers.complete(std::span(all));
+  return std::sqrt(std::accumulate(all.begin(), all.end(), 0.0));
+}
+
 }  // namespace reference
 
 Optimizer::Optimizer(const run::OptimizerConfig& config, const Slices& slices, const Tensor& values)
@@ -60,6 +76,9 @@ Tensor Optimizer::place(size_t bucket, const Tensor& slices) const {
 
 double Optimizer::reduce(const std::vector<Tensor>& gradients, double scale,
                          const Peers& peers) const {
+  if (!gradients[0].is_cpu() && peers.size() > 1) {
+    return reference::reduce(slices_, gradients[0], scale, peers);
+  }
   if (!gradients[0].is_cpu()) {
     Tensor all = gradients[0];
     for (size_t i = 1; i < gradients.size(); ++i) all.add_(gradients[i]);
@@ -91,8 +110,14 @@ double Optimizer::reduce_slices(const Tensor& gradient, double scale, const Peer
 
 void Optimizer::step(Tensor& values, const Tensor& gradient, const AdamStep& step) {
   if (!values.is_cpu()) {
-    reference::adam(config_, step, values, gradient, m_, v_);
-    if (average_.defined()) reference::average(config_, step.number, values, average_);
+    const at::NoGradGuard no_grad;
+    for (size_t b = 0; b < slices_.buckets(); ++b) {
+      Tensor own = part(b, values), m = place(b, m_), v = place(b, v_);
+      reference::adam(config_, step, own, part(b, gradient), m, v);
+      if (!average_.defined()) continue;
+      Tensor average = place(b, average_);
+      reference::average(config_, step.number, own, average);
+    }
     return;
   }
   for (size_t b = 0; b < slices_.buckets(); ++b) {

@@ -17,6 +17,8 @@ void adam(const run::OptimizerConfig& config, const AdamStep& step, Tensor& valu
           const Tensor& gradient, Tensor& m, Tensor& v);
 void average(const run::OptimizerConfig& config, int64_t number, const Tensor& values,
              Tensor& average);
+// Scales the own slices of the gradient and returns the norm of all processes' slices together.
+double reduce(const Slices& slices, const Tensor& gradient, double scale, const Peers& peers);
 
 }  // namespace reference
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli/models.h"
 
@@ -13,6 +15,7 @@ namespace {
 using nlohmann::json;
 using test::lines_of;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class Evaluate : public test::ModelCommands {};
@@ -64,6 +67,94 @@ TEST_F(Evaluate, TakesTheTestSetOfAPreparedCorpus) {
             scores(" -s @raw/dev.ab -r @raw/dev.ba"));
   expect_failure("residual evaluate --data @prepared --from de" + with, 1,
                  "has no test corpus for these languages");
+}
+
+// A model of English, de and ar in all directions with English, and test sets of three pairs.
+std::string many_directions() {
+  std::string directions;
+  for (const std::string language : {"de", "ar"}) {
+    const std::string tag = language == "de" ? "t" : "s";
+    directions += "[[directions]]\nsource = \"en\"\ntarget = \"" + language +
+                  "\"\nsource_tag = \"" + tag + "\"\n[[directions]]\nsource = \"" + language +
+                  "\"\ntarget = \"en\"\nsource_tag = \"r\"\n";
+  }
+  return "rm -rf @many @sets && cp -r @resi-dual @many && cd @many && rm checksums.txt && printf "
+         "'" +
+         directions +
+         "' >> config.toml && for l in en de ar; do cp segmentation.ab.toml segmentation.$l.toml; "
+         "done\n"
+         "cd @; for pair in de-en ar-en ar-de; do mkdir -p sets/$pair; for l in ${pair%-*} "
+         "${pair#*-}; do printf 'a b c d e\\nf g h i %s\\n' $l | tr dr g > sets/$pair/test.$l; "
+         "done; done; rev sets/ar-en/test.ar > sets/ar-en/test.en; mkdir sets/notes\n";
+}
+
+TEST_F(Evaluate, TakesAllDirectionsAndTheirMeans) {
+  output(many_directions());
+  const json all = json::parse(
+      output("residual evaluate --model @many --data @sets --json --width 6 --beam 2 -o @written"));
+  ASSERT_EQ(all["directions"].size(), 6u);
+  std::map<std::string, std::vector<double>> bleu;  // by group
+  for (const auto& direction : all["directions"]) {
+    const std::string from = direction["from"], to = direction["to"];
+    const std::string pair = from < to ? from + "-" + to : to + "-" + from;
+    const std::string options = " --beam 2 --model @many --from " + from + " --to " + to;
+    const json alone =
+        json::parse(output("residual -q evaluate --json --width 6 -s @sets/" + pair + "/test." +
+                           from + " -r @sets/" + pair + "/test." + to + options));
+    EXPECT_EQ(direction["scores"], alone["scores"]) << from << to;
+    EXPECT_EQ(direction["tokens"], alone["tokens"]);
+    EXPECT_EQ(
+        output("cat @written/" + from + "-" + to + ".txt"),
+        output("residual -q translate --sentences keep @sets/" + pair + "/test." + from + options));
+    const double score = direction["scores"][0]["score"];
+    bleu[from == "en" ? "from_english"
+         : to == "en" ? "to_english"
+                      : "without_english"]
+        .push_back(score);
+    bleu["all"].push_back(score);
+  }
+  EXPECT_EQ(all["means"].size(), 4u);
+  for (const auto& [group, scores] : bleu) {
+    EXPECT_EQ(all["means"][group]["directions"], scores.size());
+    const double mean =
+        std::accumulate(scores.begin(), scores.end(), 0.0) / static_cast<double>(scores.size());
+    EXPECT_NEAR(all["means"][group]["BLEU"].get<double>(), mean, 2e-6) << group;
+  }
+  EXPECT_EQ(all["sentences"], 12);
+
+  const std::string table = output("residual evaluate --model @many --data @sets --to en");
+  EXPECT_THAT(table,
+              HasSubstr("direction                sentences    BLEU   chrF2     TER\nar-en"));
+  EXPECT_THAT(table, HasSubstr("\nto English                       2 "));
+  EXPECT_THAT(table, Not(HasSubstr("from English")));
+  EXPECT_THAT(table, HasSubstr("\n4 sentences, "));
+}
+
+TEST_F(Evaluate, TakesBothDirectionsOfAPreparedCorpus) {
+  output(many_directions());
+  output(
+      "mkdir @pair; cd @pair; for split in train dev test; do printf 'a b c d\\ne f g %s\\n' "
+      "$split | tr -d raivn > $split.de; rev $split.de > $split.en; done; residual prepare "
+      "--source-lang de --target-lang en --data . --train train --dev dev --test test --set "
+      "both_directions=true --set vocabulary.joined=true --set clean.overlap=keep -o @two");
+  const json all = json::parse(output("residual evaluate --model @many --data @two --json"));
+  ASSERT_EQ(all["directions"].size(), 2u);
+  const json one =
+      json::parse(output("residual evaluate --model @many --data @two --from en --json"));
+  for (const auto& direction : all["directions"]) {
+    if (direction["from"] == "en") {
+      EXPECT_EQ(direction["scores"], one["scores"]);
+    }
+  }
+}
+
+TEST_F(Evaluate, OfSeveralDirectionsSaysWhatItCannotDo) {
+  output(many_directions());
+  const std::string command = "residual evaluate --data @sets --model ";
+  expect_failure(command + "@many -o -", 2, "give a directory");
+  expect_failure(command + "@many --terms @letters", 2, "--terms are of one direction");
+  expect_failure(command + "@many --from fr", 1, "nor folders for these languages");
+  expect_failure(command + "@post-ln", 1, "does not translate ar to de; it translates ab-ba");
 }
 
 TEST_F(Evaluate, SaysWhatDoesNotGoTogetherBeforeItTranslates) {

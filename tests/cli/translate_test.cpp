@@ -404,6 +404,22 @@ TEST_F(Translate, PutsTheTagOfTheChosenDirectionBeforeTheSource) {
   expect_failure(tagged, 1, "translates ab-ba, ab-cd; choose one (from, to)");
 }
 
+// Directions through "en" only; the tag of the target makes the others.
+TEST_F(Translate, TakesZeroShotDirectionsByTheTagOfTheTarget) {
+  output(
+      "cp -r @post-ln @zero && cd @zero && rm checksums.txt && for l in en de ar; do cp "
+      "segmentation.ab.toml segmentation.$l.toml; done && printf "
+      "'[[directions]]\\nsource = \"en\"\\ntarget = \"de\"\\nsource_tag = \"t\"\\n[[directions]]\\n"
+      "source = \"ar\"\\ntarget = \"en\"\\nsource_tag = \"s\"\\n' >> config.toml");
+  const std::string zero = "printf 'a b c\\nd e\\n' | residual -q translate --model @zero --from ";
+  EXPECT_EQ(output(zero + "ar --to de"),
+            output("printf 't a b c\\nt d e\\n' | residual translate --model @post-ln"));
+  EXPECT_THAT(run(zero + "ar --to de").error,
+              HasSubstr("was not trained on ar-de; this is a zero-shot direction"));
+  EXPECT_EQ(run(zero + "en --to de").error, "");
+  expect_failure(zero + "de --to ar", 1, "does not translate de to ar");
+}
+
 TEST_F(Translate, LongLinesAreSplitOrRefusedWithTheirNumber) {
   const std::string text = "printf 'a b\\na b c. d e f g h. i j k\\n' | ";
   EXPECT_EQ(lines_of(output(text + "residual translate --model @short")).size(), 2U);

@@ -222,5 +222,35 @@ TEST(Directory, DirectionsAreFoundByWhatIsUnambiguous) {
               HasSubstr("does not translate fr to any language; it translates en-de, de-en"));
 }
 
+TEST(Directory, ATagOfTheTargetMakesZeroShotDirections) {
+  const TemporaryDirectory directory;
+  const Config config = test::small_config();
+  Description description = test::small_description(directory / "text", config);
+  test::Weights weights(config);
+  const auto with = [&](std::vector<Direction> directions) {
+    description.directions = std::move(directions);
+    write_directory(directory / "m", description, weights.tensors(), directory / "text");
+    return Directory::open(directory / "m");
+  };
+  const Directory many =
+      with({{"en", "de", "<2de>"}, {"fr", "en", "<2en>"}, {"de", "en", "<2en>"}});
+  const Direction found = many.direction("fr", "de");
+  EXPECT_EQ(found.source, "fr");
+  EXPECT_EQ(found.target, "de");
+  EXPECT_EQ(found.source_tag, "<2de>");
+  EXPECT_FALSE(many.lists("fr", "de"));
+  EXPECT_TRUE(many.lists("fr", "en"));
+  const auto refuses = [](const Directory& model, const char* source, const char* target) {
+    const std::string expected = fmt::format("does not translate {} to {}; it", source, target);
+    EXPECT_THAT(error_of([&] { model.direction(source, target); }), HasSubstr(expected));
+  };
+  refuses(many, "es", "de");  // a source that the model has not seen
+  refuses(many, "de", "fr");  // no tag for the target
+  refuses(many, "en", "en");
+  refuses(with({{"en", "de", ""}, {"fr", "en", ""}}), "fr", "de");
+  refuses(with({{"en", "de", "<2de>"}, {"es", "de", "<es2de>"}, {"fr", "en", "<2en>"}}), "fr",
+          "de");  // tags that name the source too
+}
+
 }  // namespace
 }  // namespace residual::model

@@ -85,6 +85,19 @@ TEST(Compare, DrawsTheRunsInTheSameCharts) {
   EXPECT_EQ(report.messages.at(0).text, "b: The run ended with an error: no space");
 }
 
+TEST(Compare, DrawsEachSchemeOnce) {
+  std::vector<Records> runs;
+  for (const char* scheme : {"post-ln", "resi-dual", "post-ln"}) {
+    runs.push_back(example(scheme));
+    runs.back().config.emplace();
+    runs.back().config->model.residual.name = scheme;
+  }
+  const report::Report report = compare(runs);
+  ASSERT_EQ(report.drawings.size(), 2U);
+  EXPECT_EQ(report.drawings[0].title, "What two layers of post-ln compute");
+  EXPECT_THAT(report.drawings[1].svg, HasSubstr("<svg"));
+}
+
 TEST(Summary, HasTheBestAndTheLatestValues) {
   const Summary s = summary_of(example("a"));
   EXPECT_EQ(describe(s), "finished, update 500; best dev perplexity 19");

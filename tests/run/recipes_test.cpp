@@ -129,6 +129,8 @@ std::vector<Row> table_rows() {
   add("wmt14", "resi-dual", 6, kWmtPaper);
   add("wmt14", "resi-dual", 18, kWmtPaper);
   add("opus100", "pre-ln", 18, kOpusPaper);
+  add("opus100", "post-ln", 18, kOpusPaper);
+  add("opus100", "deepnorm", 100, kOpusPaper);
   add("opus100", "resi-dual", 18, kOpusPaper);
   return rows;
 }

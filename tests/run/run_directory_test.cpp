@@ -213,15 +213,6 @@ TEST_F(RunDirectories, CannotBeResumedAsAnotherRun) {
   EXPECT_EQ(run.config().schedule.total, config_.schedule.total);
 }
 
-TEST_F(RunDirectories, DoNotMoveToAGpuWithTheWorkersOfACpu) {
-  config_.train.workers = 2;
-  begin();
-  config_.train.device = "cuda";
-  config_.train.workers = 0;  // as a recipe leaves it
-  EXPECT_THAT(error_of([&] { RunDirectory::resume(path_, &config_); }),
-              HasSubstr("one GPU is driven by one worker"));
-}
-
 TEST_F(RunDirectories, ThatAreNoneCannotBeResumed) {
   EXPECT_THAT(error_of([&] { RunDirectory::resume(directory_.path(), nullptr); }),
               HasSubstr("holds no run to resume"));

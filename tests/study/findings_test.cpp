@@ -272,6 +272,16 @@ TEST(Report, HasTablesCurvesAndCommands) {
   EXPECT_THAT(read_file(directory / "report.html"), HasSubstr("uPlot"));
 }
 
+TEST(Report, DrawsEachScheme) {
+  const TinyPlan tiny;
+  const Findings all = example(tiny);
+  const report::Report report = make_report(all);
+  ASSERT_EQ(report.drawings.size(), all.plan.schemes.size());
+  EXPECT_EQ(report.drawings[0].title, label_of(all.plan.schemes[0]));
+  EXPECT_THAT(report.drawings[0].svg, HasSubstr("<svg"));
+  EXPECT_NE(report.drawings[0].svg, report.drawings[1].svg);
+}
+
 TEST(ShellLine, QuotesWhatAShellWouldTakeApart) {
   EXPECT_EQ(shell_line({"residual", "--set", "a=[1, 2]", "it's"}),
             "residual --set 'a=[1, 2]' 'it'\\''s'");

@@ -213,6 +213,7 @@ TEST(Plan, ThePapersFollowThePublishedRecipes) {
   expect_as_published("wmt14", "resi-dual-e6d6-s1", "wmt14-resi-dual");
   expect_as_published("wmt14-one-pipeline", "resi-dual-e18d18-s1", "wmt14-resi-dual-18");
   expect_as_published("opus100", "resi-dual-e18d18-s1379", "opus100-resi-dual-18");
+  expect_as_published("opus100", "post-ln-e18d18-s1379", "opus100-post-ln-18");
 }
 
 TEST(Plan, Newstest2014IsWhatFetchBrings) {

@@ -229,6 +229,29 @@ TEST_F(Runs, InterruptedSayHowToResumeAndEndWithTheSameBytes) {
   expect_same_end(path("whole"), path("interrupted"));
 }
 
+TEST_F(Runs, DoNotMoveToAGpuWithTheWorkersOfACpu) {
+  run::TrainConfig config = task().config();
+  config.train.max_updates = 2;
+  config.train.workers = 2;
+  ASSERT_EQ(shell(start(config, path("run"))).exit_code, 0);
+  const auto moved = shell(resume(path("run")) + " --set train.max_updates=4 --device cuda");
+  EXPECT_EQ(moved.exit_code, 1);
+  EXPECT_THAT(moved.error, HasSubstr("train.workers: is 2; one GPU is driven by one worker, and "
+                                     "the number of processes is 1"));
+}
+
+// Even before the corpus, which takes long to prepare.
+TEST_F(Runs, ThatNeedAGpuSaySoBeforeAnythingElse) {
+  if (at::hasCUDA()) GTEST_SKIP() << "this machine has a CUDA device";
+  for (const char* recipe : {"wmt14-resi-dual-reference", "opus100-resi-dual-18-reference"}) {
+    const auto result =
+        shell(test::source_tree() + "/recipes/" + recipe + ".toml -o " + path("none").string());
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.error, HasSubstr("train.device: is cuda, but this LibTorch finds no CUDA"));
+    EXPECT_FALSE(fs::exists(path("none")));
+  }
+}
+
 TEST_F(Runs, GoOnWhenNobodyReadsTheirMessages) {
   run::TrainConfig config = task().config();
   config.log.every_updates = 1;

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "train/ranks/device_link.h"
+#include "train/ranks/peers.h"
 #include "train/ranks/ranks.h"
 
 namespace residual::train {
@@ -10,5 +12,9 @@ namespace residual::train {
 // meets the other ranks. Only this needs MPI. Throws an Error that says what to install, or which
 // versions differ.
 std::unique_ptr<Ranks> open_ranks();
+
+// The same for residual-nccl.so, which connects the GPUs of ranks that have met. Only this needs
+// NCCL.
+std::unique_ptr<DeviceLink> open_device_link(const Peers& peers, int device);
 
 }  // namespace residual::train

@@ -1,4 +1,4 @@
-// residual evaluate: translates a test set and prints its scores and the speed; of a language
+// residual evaluate: translates test sets and prints their scores and the speed; of a language
 // model, the perplexity of a text.
 
 #include <fmt/format.h>
@@ -7,20 +7,20 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/decoding.h"
+#include "cli/evaluate/scores.h"
+#include "cli/evaluate/test_sets.h"
 #include "cli/text_model/text_scores.h"
 #include "data/prepared.h"
 #include "metrics/bleu.h"
 #include "metrics/chrf.h"
-#include "metrics/read.h"
-#include "metrics/report.h"
 #include "metrics/ter.h"
 #include "text/normalizer.h"
 
@@ -28,7 +28,6 @@ namespace residual::cli {
 namespace {
 
 using metrics::Lines;
-using nlohmann::ordered_json;
 
 struct Options {
   ModelOptions model;
@@ -43,68 +42,8 @@ struct Options {
   metrics::ReportOptions report;
 };
 
-struct Result {
-  Lines translations;
-  uint64_t source_tokens = 0, tokens = 0;  // with </s>
-  double load_seconds = 0, seconds = 0;
-};
-
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Finds the only corpus of the split with the requested languages. Its files become the test set,
-// its languages the direction.
-void take_prepared(Options& o) {
-  const data::Manifest manifest = data::load_manifest(o.data);
-  const auto& [from, to] = std::tie(o.model.translator.source, o.model.translator.target);
-  std::vector<const data::PreparedCorpus*> found;
-  std::vector<std::string> names;
-  for (const auto& corpus : manifest.corpora) {
-    const bool fits =
-        (from.empty() || corpus.source == from) && (to.empty() || corpus.target == to);
-    if (corpus.split != o.split || !fits) continue;
-    found.push_back(&corpus);
-    names.push_back(corpus.source + "-" + corpus.target);
-  }
-  require(!found.empty(), "{}: has no {} corpus for these languages; `residual info` lists them",
-          o.data.string(), o.split);
-  require(found.size() == 1, "{}: has {} corpora for {}; choose one with --from and --to",
-          o.data.string(), o.split, fmt::join(names, ", "));
-  o.model.translator.source = found[0]->source;
-  o.model.translator.target = found[0]->target;
-  for (const auto& file : {found[0]->source_text, found[0]->target_text}) {
-    data::check_listed(manifest, o.data, file);
-  }
-  o.source = o.data / found[0]->source_text;
-  o.references = {o.data / found[0]->target_text};
-}
-
-Result translate(const Options& o, const Lines& lines) {
-  Result result;
-  ModelOptions model = o.model;
-  model.translator.text.sentences = decode::Sentences::keep;  // a line of a test set is one
-  const auto start = std::chrono::steady_clock::now();
-  const auto translator = load_translator(model);
-  result.load_seconds = seconds_since(start);
-  Progress progress("translate", lines.size(), "lines");
-  size_t at = 0;
-  const auto next = [&]() -> std::optional<decode::SourceLine> {
-    if (at == lines.size()) return std::nullopt;
-    return decode::SourceLine{lines[at++], ""};
-  };
-  const auto deliver = [&](const decode::Translation& translation) {
-    const auto& best = translation.outputs.front();
-    result.translations.push_back(best.text);
-    result.source_tokens += translation.source_pieces.size() + 1;
-    result.tokens += best.tokens.size() + 1;
-    progress.add();
-  };
-  const auto begin = std::chrono::steady_clock::now();
-  translator->translate({.next = next, .deliver = deliver});
-  result.seconds = seconds_since(begin);
-  progress.finish();
-  return result;
 }
 
 std::vector<metrics::ScoreReport> score(const Options& o, const Lines& translations,
@@ -124,37 +63,133 @@ std::vector<metrics::ScoreReport> score(const Options& o, const Lines& translati
   return reports;
 }
 
-void print(const Result& r, const std::vector<metrics::ScoreReport>& reports,
-           const metrics::ReportOptions& options) {
-  const auto n = static_cast<double>(r.translations.size());
-  const std::string scores = metrics::format_scores(reports, options);
-  if (options.json) {
-    const ordered_json out = {{"scores", ordered_json::parse(scores)},
-                              {"sentences", r.translations.size()},
-                              {"source_tokens", r.source_tokens},
-                              {"tokens", r.tokens},
-                              {"load_seconds", r.load_seconds},
-                              {"seconds", r.seconds},
-                              {"sentences_per_second", n / r.seconds},
-                              {"tokens_per_second", static_cast<double>(r.tokens) / r.seconds}};
-    fmt::print("{}\n", out.dump(2));
-    return;
-  }
-  fmt::print("{}", scores);
-  if (!scores.ends_with('\n')) fmt::print("\n");
-  fmt::print(
-      "{} sentences, {} tokens in {:.2f} s: {:.1f} sentences/s, {:.0f} tokens/s; loaded in {:.2f} "
-      "s\n",
-      format_count(r.translations.size()), format_count(r.tokens), r.seconds, n / r.seconds,
-      static_cast<double>(r.tokens) / r.seconds, r.load_seconds);
-}
-
 bool has_upper_case(const Lines& lines) {
   return std::ranges::any_of(lines, [](const std::string& line) {
     std::string lower;
     text::lowercase(line, lower);
     return lower != line;
   });
+}
+
+void warn_of_case(const Options& o, const Lines& translations, const Lines& references) {
+  if (o.lowercase || has_upper_case(translations) || !has_upper_case(references)) return;
+  log::warn(
+      "the references contain upper case but no translation does; if the model was trained on "
+      "lower-cased text, use --lowercase to ignore case");
+}
+
+// Where translations go: a file, or, with several directions, a file of a directory for each. What
+// cannot be written is reported after the scores, which took long to compute.
+class Output {
+ public:
+  Output(const fs::path& path, bool has_several) : path_(path), has_several_(has_several) {
+    if (path.empty()) return;
+    if (has_several) {
+      fs::create_directories(path);
+    } else {
+      file_.emplace(path);  // before long work
+    }
+  }
+
+  void write(const data::LanguagePair& languages, const Lines& translations) {
+    if (path_.empty()) return;
+    try {
+      if (has_several_) file_.emplace(path_ / (languages.name() + ".txt"));
+      for (const auto& line : translations) file_->write(line + "\n");
+      file_->commit();
+    } catch (const Error&) {
+      unwritten_ = std::current_exception();
+    }
+  }
+
+  void report() const {
+    if (unwritten_) std::rethrow_exception(unwritten_);
+  }
+
+ private:
+  fs::path path_;
+  bool has_several_;
+  std::optional<text::LineWriter> file_;
+  std::exception_ptr unwritten_;
+};
+
+TestScores evaluate(const Options& o, decode::Translator& translator, const TestSet& test,
+                    const TestText& text, Progress& progress, Output& output) {
+  TestScores result{.languages = test.languages, .work = {}, .reports = {}};
+  result.work.sentences = text.lines.size();
+  Lines translations;
+  size_t at = 0;
+  const auto next = [&]() -> std::optional<decode::SourceLine> {
+    if (at == text.lines.size()) return std::nullopt;
+    return decode::SourceLine{text.lines[at++], ""};
+  };
+  const auto deliver = [&](const decode::Translation& translation) {
+    const auto& best = translation.outputs.front();
+    translations.push_back(best.text);
+    result.work.source_tokens += translation.source_pieces.size() + 1;
+    result.work.tokens += best.tokens.size() + 1;
+    progress.add();
+  };
+  decode::Translator::Stream stream{.next = next, .deliver = deliver};
+  if (o.model.translator.any_direction) {
+    stream.terms.tools = std::make_shared<decode::TextTools>(
+        translator.tools().towards(test.languages.source, test.languages.target));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  translator.translate(stream);
+  result.work.seconds = seconds_since(begin);
+  output.write(test.languages, translations);
+  warn_of_case(o, translations, text.references[0]);
+  result.reports = score(o, translations, text.references);
+  return result;
+}
+
+// Throws an Error, before long work, if the model does not translate in one of the directions.
+void check_directions(const decode::Translator& translator, const std::vector<TestSet>& tests) {
+  for (const auto& test : tests) {
+    translator.tools().model->direction(test.languages.source, test.languages.target);
+  }
+}
+
+void run_translation(Options o) {
+  std::vector<TestSet> tests = {{.languages = {}, .text = o.source, .references = o.references}};
+  const auto& [from, to] = std::tie(o.model.translator.source, o.model.translator.target);
+  if (!o.data.empty()) tests = test_sets_in(o.data, o.split, from, to);
+  const bool has_several = tests.size() > 1;
+  if (has_several) {
+    if (!o.model.translator.terms.empty()) {
+      throw CLI::ValidationError("--terms are of one direction; choose it with --from and --to");
+    }
+    if (o.output == "-") {
+      throw CLI::ValidationError("--output: give a directory, for a file of each direction");
+    }
+    from = to = "";
+  } else if (!o.data.empty()) {
+    from = tests[0].languages.source;
+    to = tests[0].languages.target;
+  }
+  o.model.translator.any_direction = has_several;
+  o.model.translator.text.sentences = decode::Sentences::keep;  // a line of a test set is one
+  std::vector<TestText> texts;
+  uint64_t lines = 0;
+  for (const auto& test : tests) {
+    texts.push_back(read_test(test, o.invalid));
+    lines += texts.back().lines.size();
+  }
+  Output output(o.output, has_several);
+  const auto start = std::chrono::steady_clock::now();
+  const auto translator = load_translator(o.model);
+  const double load_seconds = seconds_since(start);
+  if (has_several) check_directions(*translator, tests);
+  Progress progress("translate", lines, "lines");
+  std::vector<TestScores> scores;
+  for (size_t i = 0; i < tests.size(); ++i) {
+    scores.push_back(evaluate(o, *translator, tests[i], texts[i], progress, output));
+  }
+  progress.finish();
+  fmt::print("{}", has_several ? all_directions(scores, load_seconds, o.report)
+                               : one_direction(scores[0], load_seconds, o.report));
+  output.report();
 }
 
 // Finds the text of the split: documents, or the lines of the target side of parallel text.
@@ -206,46 +241,19 @@ void run(Options o) {
   if (o.report.json && o.output == "-") {
     throw CLI::ValidationError("--json and the translations cannot both go to standard output");
   }
-  if (!o.data.empty()) take_prepared(o);
-  const Lines sources = metrics::read_lines(o.source, o.invalid);
-  metrics::References references;
-  for (const auto& path : o.references) {
-    references.push_back(metrics::read_lines(path, o.invalid));
-    require(references.back().size() == sources.size(),
-            "{} has {} lines, its reference {} has {}; both must have the same number of lines",
-            o.source.string(), sources.size(), path.string(), references.back().size());
-  }
-  std::optional<text::LineWriter> output;  // before long work
-  if (!o.output.empty()) output.emplace(o.output);
-  const Result result = translate(o, sources);
-  std::exception_ptr unwritten;  // reported after the scores, which took long to compute
-  try {
-    if (output) {
-      for (const auto& line : result.translations) output->write(line + "\n");
-      output->commit();
-    }
-  } catch (const Error&) {
-    unwritten = std::current_exception();
-  }
-  if (!o.lowercase && !has_upper_case(result.translations) && has_upper_case(references[0])) {
-    log::warn(
-        "the references contain upper case but no translation does; if the model was trained on "
-        "lower-cased text, use --lowercase to ignore case");
-  }
-  print(result, score(o, result.translations, references), o.report);
-  if (unwritten) std::rethrow_exception(unwritten);
+  run_translation(std::move(o));
 }
 
 void add_test_set_options(CLI::App& command, Options& o) {
   const std::string group = "Test set";
   CLI::Option* data =
       command
-          .add_option(
-              "--data", o.data,
-              "prepared corpus; its raw test text is translated, or scored by a language model")
+          .add_option("--data", o.data,
+                      "prepared corpus: all its raw test texts are translated, or scored by a "
+                      "language model; or a directory of folders such as de-en with raw texts")
           ->type_name("DIR")
           ->group(group);
-  command.add_option("--split", o.split, "split of the prepared corpus: test or dev")
+  command.add_option("--split", o.split, "texts of the directory: test or dev")
       ->needs(data)
       ->check(CLI::IsMember({"test", "dev"}))
       ->capture_default_str()
@@ -285,7 +293,10 @@ void add_score_options(CLI::App& command, Options& o) {
       ->type_name("N")
       ->group(group);
   command.add_flag("--json", o.report.json, "print JSON")->group(group);
-  command.add_option("-o,--output", o.output, "also write the translations to this file")
+  command
+      .add_option("-o,--output", o.output,
+                  "also write the translations to this file; with several directions, to "
+                  "files of this directory")
       ->type_name("FILE")
       ->group(group);
 }
@@ -294,9 +305,11 @@ void add_score_options(CLI::App& command, Options& o) {
 
 void add_evaluate(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "evaluate", "Translate a test set and print BLEU, chrF, TER and the speed",
+      root, "evaluate", "Translate test sets and print BLEU, chrF, TER and the speed",
       {"residual evaluate --model runs/iwslt14 --data prepared/iwslt14",
        "residual evaluate --model models/de-en --source test.de --reference test.en",
+       "# all directions of a multilingual corpus, and their means",
+       "residual evaluate --model runs/opus100 --data prepared/opus100",
        "# the perplexity of a language model",
        "residual evaluate --model runs/english --data prepared/english",
        "# the quality and speed of int8",
