@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <xxhash.h>
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the same functions, with AVX2 or AVX-512 where the CPU has them
+#endif
 
 #include <bit>
 #include <charconv>

@@ -41,7 +41,8 @@ bool has_screen_of(const Float32& v, int64_t out, int64_t in) {
 }  // namespace
 
 OutputLayer::OutputLayer(const Values& values, std::vector<float> bias, int out, int in,
-                         Precision precision, std::shared_ptr<const void> owner)
+                         Precision precision, std::shared_ptr<const void> owner,
+                         PackedMatrix::Listener listener)
     : bias_(std::move(bias)) {
   const auto* const numbers = std::get_if<Float32>(&values);
   if (precision != Precision::float32 || numbers == nullptr) return;
@@ -54,8 +55,10 @@ OutputLayer::OutputLayer(const Values& values, std::vector<float> bias, int out,
   screen_ = std::async(policy, [=] {
     const auto stored_or_made = [&] {
       if (has_screen_of(v, out, in)) {
-        return PackedMatrix({owner, v.screen.data()}, added, out, in, Precision::int16,
+        PackedMatrix stored({owner, v.screen.data()}, added, out, in, Precision::int16,
                             v.scales.data());
+        stored.set_listener(listener);
+        return stored;
       }
       const auto memory = std::make_shared<Pages>(PackedMatrix::bytes(out, in, Precision::int16));
       return PackedMatrix(v.numbers.data(), added, out, in, Precision::int16,

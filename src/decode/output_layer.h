@@ -26,9 +26,9 @@ namespace residual::decode {
 class OutputLayer {
  public:
   // `values` are W [out, in], which `owner` keeps alive. Without a screen, W is what slot() is
-  // filled with.
+  // filled with. `listener` hears of products with a screen that the file holds.
   OutputLayer(const Values& values, std::vector<float> bias, int out, int in, Precision precision,
-              std::shared_ptr<const void> owner);
+              std::shared_ptr<const void> owner, PackedMatrix::Listener listener);
 
   const float* bias() const { return bias_.empty() ? nullptr : bias_.data(); }
   bool has_screen() const { return screen_.valid(); }

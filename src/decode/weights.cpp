@@ -101,8 +101,13 @@ class Weights::Packer {
  public:
   enum class Aim { pack, leave };
 
-  Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner, Aim aim)
-      : find_(find), precision_(precision), owner_(std::move(owner)), aim_(aim) {}
+  Packer(const Find& find, Precision precision, std::shared_ptr<const void> owner,
+         PackedMatrix::Listener listener, Aim aim)
+      : find_(find),
+        precision_(precision),
+        owner_(std::move(owner)),
+        listener_(std::move(listener)),
+        aim_(aim) {}
 
   bool has_tasks() const { return !tasks_.empty(); }
 
@@ -198,9 +203,11 @@ class Weights::Packer {
     if (int8 != nullptr && fits(int8->file, Precision::int8)) {
       into = PackedMatrix::unpacked({owner_, int8->numbers.data() + begin},
                                     int8->scales.data() + begin / in, bias, out, in);
+      into.set_listener(listener_);
     } else if (float32 != nullptr && precision_ == Precision::float32 &&
                fits(float32->file, Precision::float32)) {
       into = PackedMatrix::unpacked({owner_, float32->numbers.data() + begin}, bias, out, in);
+      into.set_listener(listener_);
     } else {
       can_leave_ = false;
     }
@@ -215,6 +222,7 @@ class Weights::Packer {
     const bool is_aligned = reinterpret_cast<uintptr_t>(at) % kernels::kCacheLine == 0;
     if (stays && is_aligned && first % kernels::kPanel == 0) {
       into = PackedMatrix({owner_, at}, bias, out, in, stored);
+      into.set_listener(listener_);
       return;
     }
     const Precision precision = stays ? stored : precision_;
@@ -231,13 +239,14 @@ class Weights::Packer {
   const Find& find_;
   Precision precision_;
   std::shared_ptr<const void> owner_;
+  PackedMatrix::Listener listener_;
   Aim aim_;
   bool can_leave_ = true;
   std::vector<Task> tasks_;
 };
 
 Weights::Weights(model::Config config, Find find, Precision precision,
-                 std::shared_ptr<const void> owner, CheckFile check)
+                 std::shared_ptr<const void> owner, FileCheck check)
     : config_(std::move(config)),
       precision_(precision),
       find_(std::move(find)),
@@ -245,10 +254,10 @@ Weights::Weights(model::Config config, Find find, Precision precision,
       owner_(std::move(owner)),
       output_(find_(model::output_embedding(config_)), output_bias(config_, find_),
               static_cast<int>(config_.output_vocabulary()), static_cast<int>(config_.width),
-              precision, owner_) {
+              precision, owner_, check_.read) {
   if (precision == Precision::float32 ||
       std::holds_alternative<Int8>(find_(model::output_embedding(config_)))) {
-    Packer packer(find_, precision, owner_, Packer::Aim::leave);
+    Packer packer(find_, precision, owner_, check_.read, Packer::Aim::leave);
     bind(packer, unpacked_, output_.slot(false));
     if (packer.run()) return;
     unpacked_ = {};
@@ -258,10 +267,10 @@ Weights::Weights(model::Config config, Find find, Precision precision,
 
 void Weights::pack() const {
   std::call_once(packing_, [&] {
-    Packer packer(find_, precision_, owner_, Packer::Aim::pack);
+    Packer packer(find_, precision_, owner_, check_.read, Packer::Aim::pack);
     bind(packer, packed_, output_.slot(true));
     // Before packing drops the file's pages: checking them afterwards would bring them back.
-    if (packer.has_tasks()) check_();
+    if (packer.has_tasks()) check_.result();
     packer.run();
     find_ = nullptr;
     output_.use_packed();
@@ -320,8 +329,14 @@ std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directo
   require(config.kind == kind, "{}: {}", directory->path().string(), commands_of(config.kind));
   const auto find = file_values(directory);
   // A copy of `find` keeps the file.
-  return std::make_shared<Weights>(config, find, precision, std::make_shared<Weights::Find>(find),
-                                   [directory] { directory->check(); });
+  return std::make_shared<Weights>(
+      config, find, precision, std::make_shared<Weights::Find>(find),
+      FileCheck{
+          .result = [directory] { directory->check(); },
+          .read =
+              [directory](std::span<const std::byte> part) {
+                directory->note_read({reinterpret_cast<const char*>(part.data()), part.size()});
+              }});
 }
 
 std::shared_ptr<const Weights> copy_weights(

@@ -63,6 +63,13 @@ struct StackWeights {
   std::unique_ptr<schemes::Scheme<RowArithmetic>> scheme;
 };
 
+// Of the file that weights are in: what throws an Error if it is damaged, and what hears, unless it
+// is null, of weights that products have read.
+struct FileCheck {
+  std::function<void()> result = [] {};
+  PackedMatrix::Listener read = nullptr;
+};
+
 // A model of any kind, ready to run: matrices for products, the scheme bound to its parameters. Any
 // number of threads may use one.
 class Weights {
@@ -72,13 +79,11 @@ class Weights {
   // or int8 stay so whatever the precision, but for float16 ones if it is int8. Matrices are packed
   // by the first pack() if all of them are in a file as products can take them, float32 or int8,
   // and until then used from there; at once if not.
-  // `check` throws an Error if what `find` gives turns out to be damaged. It is called before the
-  // numbers are copied; numbers that are used where they are may be used before.
+  // `check` is called for its result before the numbers are copied; numbers that are used where
+  // they are may be used before.
   using Find = std::function<Values(const std::string& name)>;
-  using CheckFile = std::function<void()>;
-  Weights(
-      model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner,
-      CheckFile check = [] {});
+  Weights(model::Config config, Find find, Precision precision, std::shared_ptr<const void> owner,
+          FileCheck check = {});
   Weights(const Weights&) = delete;
   Weights& operator=(const Weights&) = delete;
 
@@ -88,7 +93,7 @@ class Weights {
 
   // Throws an Error if the file of the weights is damaged. A result may be handed out only after
   // this has returned once.
-  void check() const { check_(); }
+  void check() const { check_.result(); }
 
   const model::Config& config() const { return config_; }
   const StackWeights& encoder() const { return now().encoder; }
@@ -109,7 +114,7 @@ class Weights {
   model::Config config_;
   Precision precision_;
   mutable Find find_;  // until packed
-  CheckFile check_;
+  FileCheck check_;
   std::shared_ptr<const void> owner_;
   OutputLayer output_;
   // Both stay: a thread may be using the first when the second is ready.

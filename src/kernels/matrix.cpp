@@ -256,6 +256,17 @@ void PackedMatrix::multiply(const Product& product) const {
   if (p.x_stride == 0) p.x_stride = in();
   if (p.y_stride == 0) p.y_stride = out();
   if (p.last_panel < 0) p.last_panel = panels();
+  multiply_panels(p);
+  if (listener_ == nullptr) return;
+  const std::span<const std::byte> all = weights();
+  const size_t panel = is_packed_
+                           ? bytes(kPanel, in_, precision_)
+                           : static_cast<size_t>(int64_t{kPanel} * in_) * element_bytes(precision_);
+  const size_t begin = p.first_panel * panel;
+  listener_(all.subspan(begin, std::min(all.size(), p.last_panel * panel) - begin));
+}
+
+void PackedMatrix::multiply_panels(const Product& p) const {
   switch (precision()) {
     case Precision::float32:
       return is_packed_ ? multiply_float32(view(), p) : multiply_rows(view(), p);

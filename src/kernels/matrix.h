@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace residual::kernels {
@@ -104,6 +105,11 @@ class PackedMatrix {
 
   void multiply(const Product& product) const;
 
+  // Products call `listener` with the weights that they have just read, which are likely to be in a
+  // cache. To be set before the first product; null: nobody listens.
+  using Listener = std::function<void(std::span<const std::byte>)>;
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
+
   // Computes some columns of y for one row of x, with the same bits as multiply(): y[i] is column
   // columns[i]. Fast if the weights are unpacked. REQUIRES: fits_unpacked(out, in). `copy`, if
   // given, provides row o of W instead of weights().
@@ -126,12 +132,14 @@ class PackedMatrix {
   PackedMatrix(const float* bias, int out, int in, Precision precision);
   template <class MakeRow>
   void pack(Memory memory, const MakeRow& make_row);
+  void multiply_panels(const Product& product) const;
   Panels view() const;
 
   int out_ = 0, in_ = 0;
   Precision precision_ = Precision::float32;
   bool is_packed_ = true;
   ReadOnlyMemory weights_;
+  Listener listener_;
   // As in Panels.
   std::vector<float> bias_, scales_;
   std::vector<int32_t> correction_;

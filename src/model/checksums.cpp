@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <utility>
 
 #include "base/checksum.h"
@@ -134,7 +135,13 @@ std::string read_listed(const fs::path& path) {
 BlockCheck::BlockCheck(std::string_view bytes, const Options& options)
     : bytes_(bytes),
       options_(options),
-      blocks_((bytes.size() + BlockChecksum::kBlock - 1) / BlockChecksum::kBlock) {}
+      blocks_((bytes.size() + BlockChecksum::kBlock - 1) / BlockChecksum::kBlock),
+      order_(blocks_.size()) {
+  std::iota(order_.begin(), order_.end(), 0);
+  const auto others = std::ranges::stable_partition(
+      order_, [&](size_t block) { return is_within(bytes_of(block), options_.released); });
+  released_ = order_.size() - others.size();
+}
 
 BlockCheck::~BlockCheck() {
   stopped_ = true;
@@ -145,13 +152,16 @@ void BlockCheck::start() {
   if (blocks_.size() < 2 || thread_count() < 2) return;
   thread_ = std::thread([this, cpu = current_cpu()] {
     leave_cpu(cpu);
-    work();
+    while (!stopped_ && !(is_read_ && next_ >= released_) && compute_next()) continue;
   });
 }
 
+std::string_view BlockCheck::bytes_of(size_t block) const {
+  return bytes_.substr(block * BlockChecksum::kBlock, BlockChecksum::kBlock);
+}
+
 void BlockCheck::compute(size_t block) {
-  const std::string_view bytes =
-      bytes_.substr(block * BlockChecksum::kBlock, BlockChecksum::kBlock);
+  const std::string_view bytes = bytes_of(block);
   const std::string_view zeros = options_.zeros;
   uint64_t found = 0;
   if (!zeros.empty() && zeros.data() < bytes.data() + bytes.size() &&
@@ -169,20 +179,40 @@ void BlockCheck::compute(size_t block) {
   blocks_[block].is_done.store(true, std::memory_order_release);
 }
 
-void BlockCheck::work() {
-  for (size_t block; !stopped_ && (block = next_++) < blocks_.size();) compute(block);
+bool BlockCheck::compute_next() {
+  const size_t i = next_++;
+  if (i >= order_.size()) return false;
+  if (!is_done(order_[i])) compute(order_[i]);
+  return true;
+}
+
+void BlockCheck::read(std::string_view part) {
+  if (is_complete_ || !is_within(part, bytes_)) return;
+  is_read_ = true;
+  const auto begin = static_cast<size_t>(part.data() - bytes_.data());
+  const size_t end = begin + part.size();
+  for (size_t block = begin / BlockChecksum::kBlock; block * BlockChecksum::kBlock < end; ++block) {
+    const size_t first = block * BlockChecksum::kBlock;
+    const size_t size = bytes_of(block).size();
+    const size_t more = std::min(end, first + size) - std::max(begin, first);
+    const size_t before = blocks_[block].read.fetch_add(more, std::memory_order_relaxed);
+    // Biases and the like stand between matrices, and nobody tells of them.
+    const size_t enough = size - size / 8;
+    if (before < enough && before + more >= enough && !is_done(block)) compute(block);
+  }
 }
 
 uint64_t BlockCheck::value() {
   const std::lock_guard lock(mutex_);
   if (value_) return *value_;
-  work();
+  while (compute_next()) continue;
   std::vector<uint64_t> all;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    if (!blocks_[i].is_done.load(std::memory_order_acquire)) compute(i);
+    if (!is_done(i)) compute(i);
     all.push_back(blocks_[i].checksum.load(std::memory_order_relaxed));
   }
   value_ = BlockChecksum::combine(all);
+  is_complete_ = true;
   return *value_;
 }
 

@@ -53,8 +53,10 @@ void check_listed(const fs::path& file);
 // Returns the content of a file that passes check_listed().
 std::string read_listed(const fs::path& file);
 
-// Computes the BlockChecksum of mapped bytes while others already use them: a thread begins, and
-// whoever needs the result helps to complete it.
+// Computes the BlockChecksum of mapped bytes while others already use them. A thread begins. Once
+// read() is called it leaves all but `released` to the callers, whose bytes are in their caches:
+// memory limits translation, and a second pass through it would take time from the first. Whoever
+// needs the result computes what is left.
 class BlockCheck {
  public:
   struct Options {
@@ -70,12 +72,18 @@ class BlockCheck {
   BlockCheck& operator=(const BlockCheck&) = delete;
 
   void start();
-  // From any thread.
+  // From any thread, as all below. The caller has just read `part` of the bytes.
+  void read(std::string_view part);
   uint64_t value();
 
  private:
   void compute(size_t block);
-  void work();
+  // False: there was no block left to begin with.
+  bool compute_next();
+  bool is_done(size_t block) const {
+    return blocks_[block].is_done.load(std::memory_order_acquire);
+  }
+  std::string_view bytes_of(size_t block) const;
 
   std::string_view bytes_;
   Options options_;
@@ -84,10 +92,15 @@ class BlockCheck {
   struct Block {
     std::atomic<uint64_t> checksum = 0;
     std::atomic<bool> is_done = false;
+    std::atomic<size_t> read = 0;  // bytes, those that were read twice counted twice
   };
   std::vector<Block> blocks_;
-  std::atomic<size_t> next_ = 0;
+  std::vector<size_t> order_;     // of the blocks: those in `released` first
+  size_t released_ = 0;           // their number
+  std::atomic<size_t> next_ = 0;  // in order_
+  std::atomic<bool> is_read_ = false;
   std::atomic<bool> stopped_ = false;
+  std::atomic<bool> is_complete_ = false;
   std::thread thread_;
   std::mutex mutex_;
   std::optional<uint64_t> value_;  // guarded by mutex_

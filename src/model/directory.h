@@ -83,6 +83,11 @@ class Directory {
   // Throws an Error unless the weights have their checksum, after waiting for Check::later if it is
   // not complete. From any thread.
   void check() const;
+  // Says that `part` of weights() has just been read: check() has less to wait for if it is
+  // compared while caches hold it. From any thread.
+  void note_read(std::string_view part) const {
+    if (check_) check_->read(part);
+  }
   bool has_checksums() const;
 
   const fs::path& path() const { return path_; }

@@ -21,7 +21,11 @@ void handle(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() : idle_([this] { end_.acquire(); }) {
+StopSignals::StopSignals() {
+  ::sem_init(&end_, 0, 0);
+  idle_ = std::thread([this] {
+    while (::sem_wait(&end_) != 0) continue;  // a signal interrupted it
+  });
   received_signal = 0;
   struct sigaction action {};
   action.sa_handler = handle;
@@ -42,8 +46,9 @@ StopSignals::~StopSignals() {
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     ::sigaction(kSignals[i], &actions_before[i], nullptr);
   }
-  end_.release();
+  ::sem_post(&end_);
   idle_.join();
+  ::sem_destroy(&end_);
 }
 
 int StopSignals::received() const { return received_signal; }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <semaphore.h>
+
 #include <csignal>
-#include <semaphore>
 #include <thread>
 
 namespace residual::run {
@@ -24,7 +25,7 @@ class StopSignals {
   int received() const;  // number of the signal, or 0
 
  private:
-  std::binary_semaphore end_{0};
+  sem_t end_;  // not a std::binary_semaphore: ThreadSanitizer holds signals back while one waits
   std::thread idle_;
   sigset_t blocked_before_;
 };

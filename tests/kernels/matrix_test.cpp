@@ -193,6 +193,25 @@ TEST_P(Matrix, UnpackedInt8WeightsGiveTheSameBitsWhereTheyFit) {
   EXPECT_FALSE(PackedMatrix::fits_unpacked(16, 48, Precision::int8));
 }
 
+TEST_P(Matrix, ListenersHearOfThePanelsThatWereRead) {
+  const Problem problem{130, 64, 2};
+  for (PackedMatrix matrix :
+       {PackedMatrix::unpacked({std::shared_ptr<void>(), problem.weight.data()},
+                               problem.bias.data(), problem.out, problem.in),
+        problem.pack(Precision::float32), problem.pack(Precision::int16)}) {
+    std::vector<std::span<const std::byte>> read;
+    matrix.set_listener([&](std::span<const std::byte> part) { read.push_back(part); });
+    std::vector<float> y(problem.rows * problem.out);
+    matrix.multiply({.x = problem.x.data(), .rows = problem.rows, .y = y.data(), .last_panel = 2});
+    matrix.multiply({.x = problem.x.data(), .rows = problem.rows, .y = y.data(), .first_panel = 2});
+    ASSERT_EQ(read.size(), 2);
+    EXPECT_EQ(read[0].data(), matrix.weights().data());
+    EXPECT_EQ(read[0].size(), PackedMatrix::bytes(128, problem.in, matrix.precision()));
+    EXPECT_EQ(read[1].data(), read[0].data() + read[0].size());
+    EXPECT_EQ(read[0].size() + read[1].size(), matrix.weights().size());
+  }
+}
+
 TEST_P(Matrix, SomeColumnsAreThoseOfAll) {
   const Problem problem{300, 48, 1};
   const PackedMatrix packed = problem.pack(Precision::float32);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -116,6 +118,43 @@ TEST(BlockCheck, GivesTheChecksumOfItsBytesWithAnyNumberOfThreads) {
     dropped.start();
   }
   set_thread_count(threads);
+}
+
+// Changing the bytes afterwards shows when they were looked at.
+TEST(BlockCheck, ChecksBlocksWhenTheyHaveBeenRead) {
+  std::string bytes(3 * BlockChecksum::kBlock, 'q');
+  const uint64_t expected = BlockChecksum::of(bytes);
+  const std::string_view all = bytes;
+  constexpr size_t kHalf = BlockChecksum::kBlock / 2;
+  BlockCheck check(bytes);
+  check.read(all.substr(kHalf, 2 * kHalf));
+  check.read(all.substr(0, kHalf));
+  check.read("elsewhere");
+  bytes.replace(0, 3 * kHalf, 3 * kHalf, 'x');
+  EXPECT_NE(check.value(), expected) << "half of the second block was not read";
+
+  bytes.assign(bytes.size(), 'q');
+  BlockCheck another(bytes);
+  for (size_t i = 0; i < 6; ++i) another.read(all.substr(i * kHalf, kHalf - 1000));
+  bytes.assign(bytes.size(), 'x');
+  EXPECT_EQ(another.value(), expected);
+}
+
+TEST(BlockCheck, IsTheSameWhileOthersRead) {
+  std::string bytes(20 * BlockChecksum::kBlock, 'q');
+  for (size_t i = 0; i < bytes.size(); i += 1000) bytes[i] = static_cast<char>(i / 1000);
+  const TemporaryDirectory directory;
+  replace_file(directory / "file", bytes);
+  const MappedFile file(directory / "file");  // its pages can be released
+  const std::string_view all = file.bytes();
+  for (int round = 0; round < 20; ++round) {
+    BlockCheck check(all, {.released = all.substr(0, 5 * BlockChecksum::kBlock)});
+    check.start();
+    std::thread other([&] { check.read(all.substr(7 * BlockChecksum::kBlock)); });
+    check.read(all.substr(0, 9 * BlockChecksum::kBlock));
+    EXPECT_EQ(check.value(), BlockChecksum::of(bytes));
+    other.join();
+  }
 }
 
 TEST(BlockCheck, CountsAPartAsZerosAcrossBlocks) {
