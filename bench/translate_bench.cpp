@@ -19,12 +19,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "decode/translator.h"
 #include "fma_peak.h"
 #include "kernels/instruction_set.h"
 #include "model/export.h"
-#include "model/parameters.h"
+#include "random_model.h"
 
 namespace residual {
 namespace {
@@ -71,36 +70,7 @@ model::Config config_of(const std::string& size, const std::string& scheme) {
   return c;
 }
 
-// Writes a model directory with random weights over symbols w0, w1, ...
-void write_model(const fs::path& path, const model::Config& config) {
-  const fs::path text = path.parent_path() / "text";
-  fs::create_directories(text);
-  text::VocabularyBuilder builder;
-  const auto words = static_cast<uint64_t>(config.target_vocabulary - text::Vocabulary::kSpecials);
-  for (uint64_t i = 0; i < words; ++i) builder.add("w" + std::to_string(i), words - i);
-  builder.finish().save(text / "vocabulary.txt");
-  std::vector<std::vector<float>> values;
-  std::vector<model::TensorBytes> tensors;
-  for (const auto& p : model::parameters(config)) {
-    auto& v = values.emplace_back(p.size());
-    model::initialise(p, config, 1, v);
-    tensors.push_back({p.name,
-                       model::Dtype::f32,
-                       p.shape,
-                       {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float)}});
-  }
-  model::Description description;
-  description.model = config;
-  model::write_directory(path, description, tensors, text);
-}
-
-std::string random_line(uint64_t number) {
-  std::string line;
-  for (int i = 0; i < kSourceTokens - 1; ++i) {
-    line += fmt::format("w{} ", Random(1, number).below(static_cast<uint64_t>(i), 9000));
-  }
-  return line;
-}
+std::string random_line(uint64_t number) { return bench::random_line(number, kSourceTokens, 9000); }
 
 // Multiply-adds of a sentence's matrix products, in GFLOP.
 double products(const model::Config& c, int beam) {
@@ -197,7 +167,7 @@ void run(const Options& o) {
   for (const auto& model : o.models) {
     for (const auto& scheme : o.schemes) {
       const fs::path path = fs::path(work) / (model + "-" + scheme);
-      if (!fs::exists(path)) write_model(path, config_of(model, scheme));
+      if (!fs::exists(path)) bench::write_model(path, config_of(model, scheme));
       const fs::path packed = path.string() + "-packed";
       if (!fs::exists(packed) && std::ranges::count(o.precisions, "packed") > 0) {
         const auto directory = model::Directory::open(path);
