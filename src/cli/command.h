@@ -90,6 +90,7 @@ void add_fetch(CLI::App& root);
 void add_fill(CLI::App& root);
 void add_generate(CLI::App& root);
 void add_import_fairseq(CLI::App& root);
+void add_import_hugging_face(CLI::App& root);
 void add_import_marian(CLI::App& root);
 void add_info(CLI::App& root);
 void add_normalize(CLI::App& root);

@@ -51,6 +51,7 @@ void add_commands(CLI::App& root, int argc, char** argv) {
                            {"score", add_score},
                            {"schemes", add_schemes},
                            {"import-fairseq", add_import_fairseq},
+                           {"import-hugging-face", add_import_hugging_face},
                            {"import-marian", add_import_marian},
                            {"export", add_export},
                            {"average", add_average},

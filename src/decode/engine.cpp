@@ -16,6 +16,7 @@ namespace {
 // first-level cache.
 constexpr int64_t kCacheLine = 16;
 
+using schemes::Side;
 using Sources = std::span<const std::span<const int32_t>>;
 
 int64_t token_count(Sources sources) {
@@ -24,14 +25,34 @@ int64_t token_count(Sources sources) {
   return count;
 }
 
-// Of a matrix, by the team if it is large.
-void swish(float* x, int64_t rows, int64_t width, Team* team) {
+void activate(model::Activation activation, int64_t count, float* x) {
+  switch (activation) {
+    case model::Activation::relu:
+      return kernels::relu(x, count, x);
+    case model::Activation::swish:
+      return kernels::swish(x, count, x);
+    case model::Activation::gelu:
+      return kernels::gelu(x, count, x);
+    case model::Activation::gelu_tanh:
+      return kernels::gelu_tanh(x, count, x);
+  }
+}
+
+// Of the inner rows of feed-forward blocks, by the team if they are many. With gates, the first
+// half of a row becomes its activation times the second half.
+void activate(const model::Config& config, float* x, int64_t rows, Team* team) {
   constexpr int64_t kPart = 16;  // rows
+  const int64_t width = config.inner_rows();
   run(rows > kPart ? team : nullptr, static_cast<size_t>((rows + kPart - 1) / kPart),
       [&](size_t i) {
         const int64_t first = static_cast<int64_t>(i) * kPart;
-        float* const at = x + first * width;
-        kernels::swish(at, std::min(kPart, rows - first) * width, at);
+        const int64_t count = std::min(kPart, rows - first);
+        float* at = x + first * width;
+        if (!config.gated) return activate(config.activation, count * width, at);
+        for (int64_t row = 0; row < count; ++row, at += width) {
+          activate(config.activation, config.inner, at);
+          kernels::multiply(at, at + config.inner, config.inner, at);
+        }
       });
 }
 
@@ -39,12 +60,13 @@ void swish(float* x, int64_t rows, int64_t width, Team* team) {
 
 Engine::Engine(std::shared_ptr<const Weights> weights)
     : weights_(std::move(weights)),
-      heads_{static_cast<int>(weights_->config().heads),
-             static_cast<int>(weights_->config().head_width())},
+      heads_{.count = static_cast<int>(weights_->config().heads),
+             .width = static_cast<int>(weights_->config().head_width()),
+             .group = static_cast<int>(weights_->config().heads / weights_->config().kv_heads())},
       scale_(1 / std::sqrt(static_cast<float>(heads_.width))),
       pool_(std::make_unique<RowPool>(weights_->config().width)),
       cache_stride_(static_cast<int64_t>(weights_->decoder().layers.size()) * 2 *
-                        weights_->config().width +
+                        weights_->config().kv_width() +
                     kCacheLine) {}
 
 float* Engine::wide(int64_t rows, int64_t columns) {
@@ -53,13 +75,40 @@ float* Engine::wide(int64_t rows, int64_t columns) {
   return scratch_.wide.data();
 }
 
-const float* Engine::positions(int64_t count) {
-  const int64_t d = weights_->config().width;
-  for (auto i = static_cast<int64_t>(positions_.size()) / d; i < count; ++i) {
-    positions_.resize((i + 1) * d);
-    model::sinusoid(i, std::span(positions_).subspan(i * d), weights_->config().form);
+const float* Engine::positions(Side side, int64_t count) {
+  const model::Config& config = weights_->config();
+  const bool is_rotary = config.positions == model::Positions::rotary;
+  const bool is_learned = config.positions == model::Positions::learned;
+  const int64_t width = is_rotary ? config.head_width() : config.width;
+  auto& known = is_learned && side == Side::decoder ? decoder_positions_ : positions_;
+  for (auto i = static_cast<int64_t>(known.size()) / width; i < count; ++i) {
+    known.resize((i + 1) * width);
+    const auto row = std::span(known).subspan(i * width);
+    if (is_rotary) {
+      model::rotation(i, config.rotary_base, row);
+    } else if (is_learned) {
+      stack(side).positions.copy_row(static_cast<int32_t>(i), row.data());
+    } else {
+      model::sinusoid(i, row, config.form);
+    }
   }
-  return positions_.data();
+  return is_rotary ? nullptr : known.data();
+}
+
+void Engine::embed(Side side, std::span<const int32_t> ids, std::span<const int32_t> places,
+                   float* x) {
+  const int64_t count = places.empty() ? 0 : std::ranges::max(places) + int64_t{1};
+  const auto factor = static_cast<float>(weights_->config().embedding_factor());
+  stack(side).embedding.embed(ids, places, positions(side, count), factor, x);
+}
+
+void Engine::rotate(std::span<const int32_t> places, float* qkv, int64_t stride) const {
+  if (weights_->config().positions != model::Positions::rotary) return;
+  for (const int32_t place : places) {
+    kernels::rotate(positions_.data() + int64_t{place} * heads_.width, heads_.count + heads_.keys(),
+                    heads_.width, qkv);
+    qkv += stride;
+  }
 }
 
 Rows Engine::product(const PackedMatrix& matrix, const Rows& x, Team* team,
@@ -73,7 +122,8 @@ Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team
                           const PackedMatrix* next) {
   // Few enough rows at a time that the inner layer is still in the cache when it is read.
   constexpr int64_t kRows = 256;
-  const bool is_rectified = weights_->config().activation == model::Activation::relu;
+  const model::Config& config = weights_->config();
+  const bool is_rectified = config.activation == model::Activation::relu && !config.gated;
   Rows y = x.like();
   float* inner = wide(std::min(kRows, x.rows()), w.inner.out());
   for (int64_t first = 0; first < x.rows(); first += kRows) {
@@ -85,8 +135,13 @@ Rows Engine::feed_forward(const FeedForwardWeights& w, const Rows& x, Team* team
               .y = inner,
               .epilogue = is_rectified ? kernels::Epilogue::relu : kernels::Epilogue::none},
              team, &w.outer);
-    if (!is_rectified) swish(inner, rows, w.inner.out(), team);
-    multiply(w.outer, {.x = inner, .rows = rows, .y = y.data() + at, .is_sparse = is_rectified},
+    if (!is_rectified) activate(config, inner, rows, team);
+    multiply(w.outer,
+             {.x = inner,
+              .rows = rows,
+              .y = y.data() + at,
+              .is_sparse = is_rectified,
+              .x_stride = w.inner.out()},
              team, next);
   }
   return y;
@@ -108,21 +163,22 @@ class Engine::EncoderBlocks final : public schemes::Blocks<RowArithmetic> {
 
  private:
   Rows self_attention(const SelfAttentionWeights& w, const Rows& x) const {
-    const int64_t d = x.width();
-    float* qkv = e_.wide(x.rows(), 3 * d);
+    const int64_t d = x.width(), kv = e_.kv_width(), stride = d + 2 * kv;
+    float* qkv = e_.wide(x.rows(), stride);
     multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_);
+    e_.rotate(e_.places_, qkv, stride);
     Rows mixed = x.like();
     int64_t first = 0;
     for (const auto& source : sources_) {
       const auto length = static_cast<int>(source.size());
-      const float* rows = qkv + first * 3 * d;
+      const float* rows = qkv + first * stride;
       e_.shared_.resize(kernels::shared_memory_size(e_.heads_, length));
-      kernels::fill_shared_memory(e_.heads_, rows + d, rows + 2 * d, 3 * d, length,
+      kernels::fill_shared_memory(e_.heads_, rows + d, rows + d + kv, stride, length,
                                   e_.shared_.data());
       kernels::attend_shared({.heads = e_.heads_,
                               .scale = e_.scale_,
                               .queries = rows,
-                              .query_stride = 3 * d,
+                              .query_stride = stride,
                               .rows = length,
                               .memory = e_.shared_.data(),
                               .positions = length,
@@ -167,20 +223,21 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
 
   Rows self_attention(const LayerWeights& layer, int l, const Rows& x) const {
     const SelfAttentionWeights& w = layer.self;
-    const int64_t d = x.width();
-    float* qkv = e_.wide(x.rows(), 3 * d);
+    const int64_t d = x.width(), kv = e_.kv_width(), stride = d + 2 * kv;
+    float* qkv = e_.wide(x.rows(), stride);
     multiply(w.qkv, {.x = x.data(), .rows = x.rows(), .y = qkv}, team_, &w.output);
-    float* cache = reinterpret_cast<float*>(e_.cache_.data()) + 2 * d * l;
+    e_.rotate(e_.places_, qkv, stride);
+    float* cache = reinterpret_cast<float*>(e_.cache_.data()) + 2 * kv * l;
     for (int64_t i = 0; i < x.rows(); ++i) {
       const int32_t slot = step_.slots[i * step_.slot_stride + step_.positions[i] - 1];
-      const float* const key = qkv + i * 3 * d + d;
-      kernels::fill_cache_row(e_.heads_, key, key + d, cache + slot * e_.cache_stride_);
+      const float* const key = qkv + i * stride + d;
+      kernels::fill_cache_row(e_.heads_, key, key + kv, cache + slot * e_.cache_stride_);
     }
     Rows mixed = x.like();
     kernels::attend_cached({.heads = e_.heads_,
                             .scale = e_.scale_,
                             .queries = qkv,
-                            .query_stride = 3 * d,
+                            .query_stride = stride,
                             .rows = static_cast<int>(x.rows()),
                             .cache = cache,
                             .cache_stride = e_.cache_stride_,
@@ -244,15 +301,28 @@ class Engine::DecoderBlocks final : public schemes::Blocks<RowArithmetic> {
 Rows Engine::encode_rows(Sources sources, Team* team) {
   const StackWeights& stack = weights_->encoder();
   Rows x = pool_->take(token_count(sources));
+  places_.resize(x.rows());
   int64_t first = 0;
   for (const auto& source : sources) {
-    const auto length = static_cast<int64_t>(source.size());
-    places_.resize(length);
-    std::iota(places_.begin(), places_.end(), 0);
-    stack.embedding.embed(source, places_, positions(length), x.data() + first * x.width());
-    first += length;
+    const auto places = std::span(places_).subspan(first, source.size());
+    std::iota(places.begin(), places.end(), 0);
+    embed(Side::encoder, source, places, x.data() + first * x.width());
+    first += static_cast<int64_t>(source.size());
+  }
+  if (weights_->config().has_bert_ends()) {
+    kernels::layer_norm(weights_->bert_ends().embedding_norm, x.data(), x.rows(), x.width(),
+                        x.data());
   }
   return stack.scheme->forward(std::move(x), EncoderBlocks(*this, sources, team));
+}
+
+Rows Engine::predictors(const Rows& encoded, Team* team) {
+  if (!weights_->config().has_bert_ends()) return encoded;
+  const BertEnds& ends = weights_->bert_ends();
+  Rows y = product(ends.head, encoded, team);
+  activate(weights_->config().activation, y.size(), y.data());
+  kernels::layer_norm(ends.head_norm, y.data(), y.rows(), y.width(), y.data());
+  return y;
 }
 
 std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
@@ -276,7 +346,7 @@ std::shared_ptr<std::vector<float>> Engine::memory_buffer(int64_t size) {
 std::vector<Memory> Engine::encode(Sources sources, Team* team) {
   if (!weights_->config().has_encoder()) return std::vector<Memory>(sources.size());
   const Rows encoded = encode_rows(sources, team);
-  const int64_t d = encoded.width();
+  const int64_t kv = kv_width();
   int64_t stride = 0;
   for (const auto& source : sources) {
     stride +=
@@ -287,14 +357,17 @@ std::vector<Memory> Engine::encode(Sources sources, Team* team) {
 
   std::vector<Memory> memories(sources.size());
   for (size_t l = 0; l < layers.size(); ++l) {
-    const Rows keys = product(layers[l].cross.key, encoded, team);
-    const Rows values = product(layers[l].cross.value, encoded, team);
+    float* const keys = wide(encoded.rows(), 2 * kv);
+    float* const values = keys + encoded.rows() * kv;
+    const CrossAttentionWeights& w = layers[l].cross;
+    multiply(w.key, {.x = encoded.data(), .rows = encoded.rows(), .y = keys}, team);
+    multiply(w.value, {.x = encoded.data(), .rows = encoded.rows(), .y = values}, team);
     float* memory = owner->data() + static_cast<int64_t>(l) * stride;
     int64_t first = 0;
     for (size_t s = 0; s < sources.size(); ++s) {
       const auto length = static_cast<int>(sources[s].size());
-      kernels::fill_shared_memory(heads_, keys.data() + first * d, values.data() + first * d, d,
-                                  length, memory);
+      kernels::fill_shared_memory(heads_, keys + first * kv, values + first * kv, kv, length,
+                                  memory);
       if (l == 0) {
         memories[s].owner_ = owner;
         memories[s].first_layer_ = memory;
@@ -316,8 +389,7 @@ Rows Engine::decode(const Step& step, Team* team) {
   for (int64_t i = 0; i < rows; ++i) places_[i] = step.positions[i] - 1;
   Rows x = pool_->take(rows);
   const StackWeights& stack = weights_->decoder();
-  const int64_t seen = rows == 0 ? 0 : std::ranges::max(step.positions);
-  stack.embedding.embed(step.tokens, places_, positions(seen), x.data());
+  embed(Side::decoder, step.tokens, places_, x.data());
   return stack.scheme->forward(std::move(x), DecoderBlocks(*this, step, team));
 }
 

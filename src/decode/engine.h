@@ -82,6 +82,8 @@ class Engine {
 
   // The encoder's output, before it becomes keys and values: [all tokens, width].
   Rows encode_rows(std::span<const std::span<const int32_t>> sources, Team* team);
+  // The rows of a masked model from which logits are made: those of the encoder, or of its head.
+  Rows predictors(const Rows& encoded, Team* team);
 
  private:
   class EncoderBlocks;
@@ -94,20 +96,29 @@ class Engine {
                     const PackedMatrix* next = nullptr);
   float* wide(int64_t rows, int64_t columns);
   const PackedMatrix* first_product() const;  // of a step
-  // The embeddings of places 0 ... count - 1.
-  const float* positions(int64_t count);
+  // The embeddings of places 0 ... count - 1; null if they are rotations, which are then known.
+  const float* positions(schemes::Side side, int64_t count);
+  void embed(schemes::Side side, std::span<const int32_t> ids, std::span<const int32_t> places,
+             float* x);
+  const StackWeights& stack(schemes::Side side) const {
+    return side == schemes::Side::encoder ? weights_->encoder() : weights_->decoder();
+  }
+  // Rotates the queries and keys of each row by its place, if positions are rotations.
+  void rotate(std::span<const int32_t> places, float* qkv, int64_t stride) const;
+  int64_t kv_width() const { return int64_t{heads_.keys()} * heads_.width; }
   std::shared_ptr<std::vector<float>> memory_buffer(int64_t size);
 
   std::shared_ptr<const Weights> weights_;
   kernels::Heads heads_;
   float scale_;  // of attention scores
   std::unique_ptr<RowPool> pool_;
-  OutputLayer::Scratch scratch_;      // its wide: qkv or a feed-forward's inner layer
-  std::vector<float> shared_;         // keys and values of one sentence
-  std::vector<float> probabilities_;  // of one sentence's attention
-  std::vector<int32_t> places_;       // of each row in its sentence
-  std::vector<float> positions_;      // those seen so far: [places, width]
-  Pages cache_;                       // [slots][layers][heads][key, value] of float
+  OutputLayer::Scratch scratch_;          // its wide: qkv or a feed-forward's inner layer
+  std::vector<float> shared_;             // keys and values of one sentence
+  std::vector<float> probabilities_;      // of one sentence's attention
+  std::vector<int32_t> places_;           // of each row in its sentence
+  std::vector<float> positions_;          // those seen so far: [places, width or head width]
+  std::vector<float> decoder_positions_;  // the decoder's own, if positions are learned
+  Pages cache_;                           // [slots][layers][heads][key, value] of float
   int64_t cache_stride_;
   std::vector<std::shared_ptr<std::vector<float>>> buffers_;  // for Memory, used again
 };

@@ -123,12 +123,14 @@ class RowArithmetic {
   };
 
   // `epsilon` is that of all norms; 0: as the scheme says.
-  explicit RowArithmetic(Find find, double epsilon = 0)
-      : find_(std::move(find)), epsilon_(epsilon) {}
+  explicit RowArithmetic(Find find, double epsilon = 0, bool has_rms_norms = false)
+      : find_(std::move(find)), epsilon_(epsilon), has_rms_norms_(has_rms_norms) {}
 
   Norm norm(const std::string& name, double epsilon) {
-    return Norm({find_(name + ".weight").data(), find_(name + ".bias").data(),
-                 static_cast<float>(epsilon_ > 0 ? epsilon_ : epsilon)});
+    return Norm({.weight = find_(name + ".weight").data(),
+                 .bias = has_rms_norms_ ? nullptr : find_(name + ".bias").data(),
+                 .epsilon = static_cast<float>(epsilon_ > 0 ? epsilon_ : epsilon),
+                 .is_rms = has_rms_norms_});
   }
   Vector vector(const std::string& name, double /*value*/) { return {find_(name).data()}; }
   Scalar scalar(const std::string& name, double /*value*/) { return {find_(name)[0]}; }
@@ -142,6 +144,7 @@ class RowArithmetic {
  private:
   Find find_;
   double epsilon_;
+  bool has_rms_norms_;
 };
 
 Rows add(const Rows& x, Rows f);

@@ -88,11 +88,20 @@ const float* EmbeddingTable::row(int32_t id, float* room) const {
 }
 
 void EmbeddingTable::embed(std::span<const int32_t> ids, std::span<const int32_t> places,
-                           const float* positions, float* y) const {
-  const float factor = std::sqrt(static_cast<float>(width_));
+                           const float* positions, float factor, float* y) const {
   for (size_t i = 0; i < ids.size(); ++i, y += width_) {
-    kernels::add_scaled(positions + places[i] * width_, factor, row(ids[i], y), width_, y);
+    const float* const embedded = row(ids[i], y);
+    if (positions == nullptr) {
+      kernels::scale(factor, embedded, width_, y);
+    } else {
+      kernels::add_scaled(positions + places[i] * width_, factor, embedded, width_, y);
+    }
   }
+}
+
+void EmbeddingTable::copy_row(int32_t id, float* to) const {
+  const float* const found = row(id, to);
+  if (found != to) std::copy_n(found, width_, to);
 }
 
 // Collects what there is to pack, then packs the largest first on all threads, into one block of
@@ -111,10 +120,11 @@ class Weights::Packer {
 
   bool has_tasks() const { return !tasks_.empty(); }
 
-  // Rows [first, first + out) of the matrix `name`.weight and of its bias.
-  void linear(PackedMatrix& into, const std::string& name, int64_t in, int64_t first, int64_t out) {
-    const float* const bias = numbers(find_, name + ".bias").data();
-    add(into, find_(name + ".weight"), bias + first, in, first, out);
+  // Rows [first, first + out) of the matrix `name`.weight and of its bias, if it has one.
+  void linear(PackedMatrix& into, const std::string& name, bool has_bias, int64_t in, int64_t first,
+              int64_t out) {
+    const float* const bias = has_bias ? numbers(find_, name + ".bias").data() + first : nullptr;
+    add(into, find_(name + ".weight"), bias, in, first, out);
   }
   void matrix(PackedMatrix& into, const Values& values, const float* bias, int64_t in,
               int64_t out) {
@@ -294,6 +304,8 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
     stack.embedding = table == output && !output_.has_screen()
                           ? EmbeddingTable(output_matrix, d)
                           : EmbeddingTable(find_(table), d, precision_);
+    if (config.positions == model::Positions::learned)
+      stack.positions = EmbeddingTable(find_(model::position_embedding(side)), d, precision_);
     stack.layers.resize(shape.layers);
     for (int l = 0; l < shape.layers; ++l) {
       LayerWeights& layer = stack.layers[l];
@@ -301,26 +313,44 @@ void Weights::bind(Packer& packer, Stacks& stacks, PackedMatrix& output_matrix) 
         const int block = l * shape.blocks_per_layer + place;
         return fmt::format("{}.{}", model::block_name(config, side, block), matrix);
       };
+      const auto pack = [&](PackedMatrix& into, int place, const char* matrix, int64_t in,
+                            int64_t first, int64_t out) {
+        packer.linear(into, name(place, matrix), config.biases, in, first, out);
+      };
       const int last = shape.blocks_per_layer - 1;
-      packer.linear(layer.self.qkv, name(0, "qkv"), d, 0, 3 * d);
-      packer.linear(layer.self.output, name(0, "output"), d, 0, d);
-      packer.linear(layer.feed_forward.inner, name(last, "inner"), d, 0, config.inner);
-      packer.linear(layer.feed_forward.outer, name(last, "outer"), config.inner, 0, d);
+      const int64_t kv = config.kv_width();
+      pack(layer.self.qkv, 0, "qkv", d, 0, d + 2 * kv);
+      pack(layer.self.output, 0, "output", d, 0, d);
+      pack(layer.feed_forward.inner, last, "inner", d, 0, config.inner_rows());
+      pack(layer.feed_forward.outer, last, "outer", config.inner, 0, d);
       if (shape.blocks_per_layer == 2) continue;
-      packer.linear(layer.cross.query, name(1, "query"), d, 0, d);
-      packer.linear(layer.cross.key, name(1, "key_value"), d, 0, d);
-      packer.linear(layer.cross.value, name(1, "key_value"), d, d, d);
-      packer.linear(layer.cross.output, name(1, "output"), d, 0, d);
+      pack(layer.cross.query, 1, "query", d, 0, d);
+      pack(layer.cross.key, 1, "key_value", d, 0, kv);
+      pack(layer.cross.value, 1, "key_value", d, kv, kv);
+      pack(layer.cross.output, 1, "output", d, 0, d);
     }
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
-    RowArithmetic arithmetic(
-        [&](const std::string& parameter) -> std::span<const float> {
-          const auto found = numbers(find_, prefix + parameter);
-          return scheme_parameters_.emplace_back(found.begin(), found.end());
-        },
-        config.norm_epsilon());
+    RowArithmetic arithmetic([&](const std::string& name) { return copied(prefix + name); },
+                             config.norm_epsilon(), config.norm == model::Norm::rms);
     stack.scheme = schemes::make(arithmetic, shape, config.residual);
   }
+  if (!config.has_bert_ends()) return;
+  const auto norm = [&](const std::string& name) -> kernels::Norm {
+    const bool is_rms = config.norm == model::Norm::rms;
+    const double given = config.norm_epsilon();
+    return {.weight = copied(name + ".weight").data(),
+            .bias = is_rms ? nullptr : copied(name + ".bias").data(),
+            .epsilon = static_cast<float>(given > 0 ? given : schemes::kNormEpsilon),
+            .is_rms = is_rms};
+  };
+  stacks.ends.embedding_norm = norm(model::kEmbeddingNorm);
+  stacks.ends.head_norm = norm(model::kHeadNorm);
+  packer.linear(stacks.ends.head, model::kHead, config.biases, d, 0, d);
+}
+
+std::span<const float> Weights::copied(const std::string& name) const {
+  const auto found = numbers(find_, name);
+  return scheme_parameters_.emplace_back(found.begin(), found.end());
 }
 
 std::shared_ptr<const Weights> load_weights(std::shared_ptr<const model::Directory> directory,
@@ -349,9 +379,11 @@ std::shared_ptr<const Weights> copy_weights(
             "parameter {} has {} values, expected {}", p.name, given->second.size(), p.size());
   }
   const auto embeddings = std::make_shared<std::map<std::string, std::vector<float>>>();
-  for (const auto& name : {model::source_embedding(config), model::target_embedding(config),
-                           model::output_embedding(config)}) {
-    const auto given = parameters.find(name);  // a model with one stack has no other's
+  for (const auto& name :
+       {model::source_embedding(config), model::target_embedding(config),
+        model::output_embedding(config), model::position_embedding(Side::encoder),
+        model::position_embedding(Side::decoder)}) {
+    const auto given = parameters.find(name);  // not all models have all
     if (given == parameters.end()) continue;
     embeddings->try_emplace(name, given->second.begin(), given->second.end());
   }

@@ -29,9 +29,11 @@ class EmbeddingTable {
   // Rows of a matrix that products need anyway; it may be filled later.
   EmbeddingTable(const PackedMatrix& shared, int64_t width) : shared_(&shared), width_(width) {}
 
-  // y_i = sqrt(width) * E[ids[i]] + positions[places[i]]. REQUIRES: ids and places exist.
+  // y_i = factor * E[ids[i]] + positions[places[i]], the latter if there are `positions`. REQUIRES:
+  // ids and places exist.
   void embed(std::span<const int32_t> ids, std::span<const int32_t> places, const float* positions,
-             float* y) const;
+             float factor, float* y) const;
+  void copy_row(int32_t id, float* to) const;
 
  private:
   // Where row `id` is: in the table, or now in `room`.
@@ -59,6 +61,7 @@ struct LayerWeights {
 };
 struct StackWeights {
   EmbeddingTable embedding;
+  EmbeddingTable positions;  // if they are learned
   std::vector<LayerWeights> layers;
   std::unique_ptr<schemes::Scheme<RowArithmetic>> scheme;
 };
@@ -68,6 +71,12 @@ struct StackWeights {
 struct FileCheck {
   std::function<void()> result = [] {};
   PackedMatrix::Listener read = nullptr;
+};
+
+// What BERT has around its stack.
+struct BertEnds {
+  kernels::Norm embedding_norm, head_norm;
+  PackedMatrix head;
 };
 
 // A model of any kind, ready to run: matrices for products, the scheme bound to its parameters. Any
@@ -99,17 +108,21 @@ class Weights {
   const StackWeights& encoder() const { return now().encoder; }
   const StackWeights& decoder() const { return now().decoder; }
   const OutputLayer& output_layer() const { return output_; }
+  // Those of a model with Config::has_bert_ends().
+  const BertEnds& bert_ends() const { return now().ends; }
 
  private:
   class Packer;
   struct Stacks {
     StackWeights encoder, decoder;
+    BertEnds ends;
   };
 
   const Stacks& now() const {
     return is_packed_.load(std::memory_order_acquire) ? packed_ : unpacked_;
   }
   void bind(Packer& packer, Stacks& stacks, PackedMatrix& output) const;
+  std::span<const float> copied(const std::string& name) const;  // numbers that are no matrix
 
   model::Config config_;
   Precision precision_;

@@ -190,6 +190,7 @@ void export_ctranslate2(const model::Directory& model, const fs::path& output) {
           "{}: is a {} model; CTranslate2 runs post-ln and pre-ln translation models only",
           model.path().string(), scheme);
   model::require_trainable(config, "exported to CTranslate2");
+  model::require_classic_blocks(config, "CTranslate2's models");
   Variables variables(model);
   variables.add_all();
 

@@ -162,6 +162,7 @@ std::vector<FairseqPart> fairseq_parts(const model::Config& config) {
           "{}: fairseq has names for post-ln, pre-ln and resi-dual models only", scheme);
   require(config.kind == model::Kind::translation, "only translation models have fairseq names");
   model::require_trainable(config, "exported to fairseq");
+  model::require_classic_blocks(config, "fairseq's checkpoints");
   std::vector<FairseqPart> parts;
   for (const auto& p : model::parameters(config)) {
     const schemes::Stack s = model::stack(config, p.side);

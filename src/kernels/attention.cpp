@@ -118,8 +118,9 @@ template <int kRows>
 void shared_rows(const SharedAttention& a, int row, int head, float* scores) {
   const int end = padded(a.positions);
   const int64_t first = int64_t{head} * a.heads.width;
+  const int64_t first_key = int64_t{head / a.heads.group} * a.heads.width;
   const float* q = a.queries + row * a.query_stride + first;
-  const float* keys = a.memory + first * (end + a.positions);
+  const float* keys = a.memory + first_key * (end + a.positions);
   const float* values = keys + int64_t{a.heads.width} * end;
   int j = 0;
   for (; j + 2 * kLanes <= end; j += 2 * kLanes) {
@@ -193,7 +194,7 @@ void attend_cached_on_target(const CachedAttention& a, float* scores) {
     const int count = a.positions[row];
     for (int head = 0; head < a.heads.count; ++head) {
       const int64_t first = int64_t{head} * a.heads.width;
-      const float* cache = a.cache + 2 * first;
+      const float* cache = a.cache + 2 * int64_t{head / a.heads.group} * a.heads.width;
       const auto key = [&](int j) HWY_ATTR {
         return cache + slots[std::min(j, count - 1)] * a.cache_stride;
       };
@@ -232,13 +233,13 @@ HWY_EXPORT(attend_shared_on_target);
 HWY_EXPORT(attend_cached_on_target);
 
 size_t shared_memory_size(Heads heads, int positions) {
-  return size_t{1} * heads.count * heads.width * (padded(positions) + positions);
+  return size_t{1} * heads.keys() * heads.width * (padded(positions) + positions);
 }
 
 void fill_shared_memory(Heads heads, const float* keys, const float* values, int64_t stride,
                         int positions, float* memory) {
   const int end = padded(positions);
-  for (int head = 0; head < heads.count; ++head, keys += heads.width, values += heads.width) {
+  for (int head = 0; head < heads.keys(); ++head, keys += heads.width, values += heads.width) {
     for (int i = 0; i < heads.width; ++i, memory += end) {
       for (int j = 0; j < positions; ++j) memory[j] = keys[j * stride + i];
       std::fill(memory + positions, memory + end, 0.0F);
@@ -250,7 +251,7 @@ void fill_shared_memory(Heads heads, const float* keys, const float* values, int
 }
 
 void fill_cache_row(Heads heads, const float* key, const float* value, float* row) {
-  for (int i = 0; i < heads.count * heads.width; i += heads.width) {
+  for (int i = 0; i < heads.keys() * heads.width; i += heads.width) {
     row = std::copy_n(key + i, heads.width, row);
     row = std::copy_n(value + i, heads.width, row);
   }

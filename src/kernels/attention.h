@@ -5,12 +5,15 @@
 
 // Attention for decoding: softmax(scale q K^T) V per head. Rows hold all heads side by side: head h
 // of a row is elements [h * head_width, (h + 1) * head_width). A query's result depends only on its
-// own keys and values, bit for bit.
+// own keys and values, bit for bit. Rows of keys and values have Heads::keys() heads.
 namespace residual::kernels {
 
 struct Heads {
   int count = 1;
   int width = 64;
+  int group = 1;  // consecutive heads of queries that share a head of keys and values
+
+  int keys() const { return count / group; }
 };
 
 // Keys and values that several queries share are stored in the order of reading: for each head,

@@ -14,10 +14,26 @@ HWY_BEFORE_NAMESPACE();
 namespace residual::kernels::HWY_NAMESPACE {
 namespace {
 
+// y = a / sqrt(mean(a^2) + epsilon) * weight, where load(tag, i) gives a.
+template <class Load>
+HWY_INLINE void normalize_rms(const Norm& norm, int64_t width, float* y, const Load& load) {
+  const float squares = sum_over(width, [&](auto d, int64_t i) HWY_ATTR {
+    const auto a = load(d, i);
+    hn::StoreU(a, d, y + i);
+    return hn::Mul(a, a);
+  });
+  const float inverse = 1 / std::sqrt(squares / static_cast<float>(width) + norm.epsilon);
+  over(width, [&](auto d, int64_t j) HWY_ATTR {
+    const auto a = hn::Mul(hn::LoadU(d, y + j), hn::Set(d, inverse));
+    hn::StoreU(hn::Mul(a, hn::LoadU(d, norm.weight + j)), d, y + j);
+  });
+}
+
 // y = (a - mean(a)) / sqrt(var(a) + epsilon) * weight + bias, where load(tag, i) gives a and leaves
 // it in y. Two passes over y: E[a^2] - E[a]^2 loses every digit when |mean| >> deviation.
 template <class Load>
 HWY_INLINE void normalize(const Norm& norm, int64_t width, float* y, const Load& load) {
+  if (norm.is_rms) return normalize_rms(norm, width, y, load);
   auto sum = hn::Zero(kFloats);
   float rest = 0;
   int64_t i = 0;
@@ -48,6 +64,15 @@ HWY_INLINE void normalize(const Norm& norm, int64_t width, float* y, const Load&
     const auto a = hn::Mul(hn::Sub(hn::LoadU(d, y + j), hn::Set(d, mean)), hn::Set(d, inverse));
     hn::StoreU(hn::MulAdd(a, hn::LoadU(d, norm.weight + j), hn::LoadU(d, norm.bias + j)), d, y + j);
   });
+}
+
+// f / (1 + e^-u). With e = e^-|u|, it is f / (1 + e), times e where u is negative; no term
+// overflows.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V sigmoid_times(D d, V u, V f) {
+  const V e = exp_nonpositive(d, hn::Neg(hn::Abs(u)));
+  const V top = hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Mul(f, e), f);
+  return hn::Div(top, hn::Add(hn::Set(d, 1.0F), e));
 }
 
 }  // namespace
@@ -97,14 +122,60 @@ void scale(float c, const float* x, int64_t count, float* y) {
                   HWY_ATTR { hn::StoreU(hn::Mul(hn::Set(d, c), hn::LoadU(d, x + i)), d, y + i); });
 }
 
-// With e = e^-|x|, swish is x / (1 + e), times e where x is negative; no term overflows.
+void multiply(const float* x, const float* f, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, x + i), hn::LoadU(d, f + i)), d, y + i);
+  });
+}
+
+void relu(const float* x, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i)
+                  HWY_ATTR { hn::StoreU(hn::Max(hn::LoadU(d, x + i), hn::Zero(d)), d, y + i); });
+}
+
 void swish(const float* x, int64_t count, float* y) {
   over(count, [&](auto d, int64_t i) HWY_ATTR {
     const auto v = hn::LoadU(d, x + i);
-    const auto e = exp_nonpositive(d, hn::Neg(hn::Abs(v)));
-    const auto top = hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, e), v);
-    hn::StoreU(hn::Div(top, hn::Add(hn::Set(d, 1.0F), e)), d, y + i);
+    hn::StoreU(sigmoid_times(d, v, v), d, y + i);
   });
+}
+
+// Phi(-|x|) is half of erfc(|x| / sqrt(2)), by formula 7.1.26 of Abramowitz and Stegun.
+void gelu(const float* x, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    const auto size = hn::Abs(v);
+    const auto one = hn::Set(d, 1.0F);
+    const auto t = hn::Div(one, hn::MulAdd(hn::Set(d, 0.231641888F), size, one));
+    auto p = hn::MulAdd(t, hn::Set(d, 0.5F * 1.061405429F), hn::Set(d, -0.5F * 1.453152027F));
+    p = hn::MulAdd(t, p, hn::Set(d, 0.5F * 1.421413741F));
+    p = hn::MulAdd(t, p, hn::Set(d, -0.5F * 0.284496736F));
+    p = hn::Mul(t, hn::MulAdd(t, p, hn::Set(d, 0.5F * 0.254829592F)));
+    const auto e = exp_nonpositive(d, hn::Mul(hn::Mul(v, v), hn::Set(d, -0.5F)));
+    const auto below = hn::Mul(size, hn::Mul(p, e));  // |x| Phi(-|x|)
+    hn::StoreU(hn::Sub(hn::Max(v, hn::Zero(d)), below), d, y + i);
+  });
+}
+
+// (1 + tanh(u)) / 2 is 1 / (1 + e^-2u).
+void gelu_tanh(const float* x, int64_t count, float* y) {
+  over(count, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + i);
+    const auto cube = hn::MulAdd(hn::Mul(hn::Mul(v, v), v), hn::Set(d, 0.044715F), v);
+    hn::StoreU(sigmoid_times(d, hn::Mul(cube, hn::Set(d, 1.59576912F)), v), d, y + i);
+  });
+}
+
+void rotate(const float* turn, int heads, int64_t width, float* x) {
+  const int64_t half = width / 2;
+  for (int head = 0; head < heads; ++head, x += width) {
+    over(half, [&](auto d, int64_t j) HWY_ATTR {
+      const auto a = hn::LoadU(d, x + j), b = hn::LoadU(d, x + half + j);
+      const auto c = hn::LoadU(d, turn + j), s = hn::LoadU(d, turn + half + j);
+      hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, x + j);
+      hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), d, x + half + j);
+    });
+  }
 }
 
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y) {
@@ -127,7 +198,12 @@ HWY_EXPORT(add_both);
 HWY_EXPORT(add);
 HWY_EXPORT(add_scaled);
 HWY_EXPORT(scale);
+HWY_EXPORT(multiply);
+HWY_EXPORT(relu);
 HWY_EXPORT(swish);
+HWY_EXPORT(gelu);
+HWY_EXPORT(gelu_tanh);
+HWY_EXPORT(rotate);
 HWY_EXPORT(scale_columns);
 
 void layer_norm(const Norm& norm, const float* x, int64_t rows, int64_t width, float* y) {
@@ -156,7 +232,23 @@ void scale(float c, const float* x, int64_t count, float* y) {
   HWY_DYNAMIC_DISPATCH(scale)(c, x, count, y);
 }
 
+void multiply(const float* x, const float* f, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(multiply)(x, f, count, y);
+}
+
+void relu(const float* x, int64_t count, float* y) { HWY_DYNAMIC_DISPATCH(relu)(x, count, y); }
+
 void swish(const float* x, int64_t count, float* y) { HWY_DYNAMIC_DISPATCH(swish)(x, count, y); }
+
+void gelu(const float* x, int64_t count, float* y) { HWY_DYNAMIC_DISPATCH(gelu)(x, count, y); }
+
+void gelu_tanh(const float* x, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(gelu_tanh)(x, count, y);
+}
+
+void rotate(const float* turn, int heads, int64_t width, float* x) {
+  HWY_DYNAMIC_DISPATCH(rotate)(turn, heads, width, x);
+}
 
 void scale_columns(const float* w, const float* x, int64_t rows, int64_t width, float* y) {
   HWY_DYNAMIC_DISPATCH(scale_columns)(w, x, rows, width, y);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "base/config.h"
 #include "schemes/choice.h"
@@ -19,13 +21,24 @@ enum class Sharing { all, target, none };
 constexpr auto names(Sharing) { return std::array{"all", "target", "none"}; }
 
 // The toolkit a model follows where toolkits differ around the same blocks. marian_hf is how
-// Hugging Face's library runs Marian's models. Only Conventions depend on it.
-enum class Form { fairseq, marian, marian_hf };
-constexpr auto names(Form) { return std::array{"fairseq", "marian", "marian-hf"}; }
+// Hugging Face's library runs Marian's models; hugging_face, how it runs language and masked
+// models. Only Conventions depend on it.
+enum class Form { fairseq, marian, marian_hf, hugging_face };
+constexpr auto names(Form) { return std::array{"fairseq", "marian", "marian-hf", "hugging-face"}; }
 
-// The activation inside a feed-forward block: max(0, x), or x / (1 + e^-x).
-enum class Activation { relu, swish };
-constexpr auto names(Activation) { return std::array{"relu", "swish"}; }
+// The activation inside a feed-forward block: max(0, x); x / (1 + e^-x), also called SiLU; x times
+// the normal distribution's function; the same by its approximation with tanh.
+enum class Activation { relu, swish, gelu, gelu_tanh };
+constexpr auto names(Activation) { return std::array{"relu", "swish", "gelu", "gelu-tanh"}; }
+
+// LayerNorm, or RMSNorm (Zhang and Sennrich 2019): x / sqrt(mean(x^2) + epsilon) * weight.
+enum class Norm { layer, rms };
+constexpr auto names(Norm) { return std::array{"layer", "rms"}; }
+
+// What tells tokens their places: sinusoids or learned rows that are added to embeddings, or
+// rotations of queries and keys in self-attention (Su et al. 2021, arXiv:2104.09864).
+enum class Positions { sinusoidal, learned, rotary };
+constexpr auto names(Positions) { return std::array{"sinusoidal", "learned", "rotary"}; }
 
 // What a form stands for.
 struct Conventions {
@@ -34,7 +47,9 @@ struct Conventions {
   int32_t start_symbol;     // the decoder's first input; an importer may make its embedding 0
   bool has_output_bias;     // added to logits
   bool never_predicts_unk;  // <unk> is forbidden in every search
-  double norm_epsilon;      // of every layer norm; 0: what the scheme asks for
+  double norm_epsilon;      // of every norm; 0: what the scheme asks for
+  bool scales_embeddings;   // by the square root of the width
+  bool has_bert_ends;  // masked models: a norm of embeddings, and BERT's head before the output
 };
 Conventions conventions(Form form);
 
@@ -51,8 +66,18 @@ struct Config {
   Sharing sharing = Sharing::all;
   Form form = Form::fairseq;
   Activation activation = Activation::relu;
+  bool gated = false;
+  int64_t key_value_heads = 0;  // 0: as many as heads
+  Positions positions = Positions::sinusoidal;
+  double rotary_base = 10000;
+  Norm norm = Norm::layer;
+  double given_norm_epsilon = 0;  // 0: the form's
+  bool biases = true;
   int64_t source_vocabulary = 0;  // 0 in a recipe: taken from the prepared corpus
   int64_t target_vocabulary = 0;
+  // Of a model from Hugging Face's library: the numbers that its vocabulary has for our <s>, <pad>,
+  // </s> and <unk>; -1: none. Its other symbols follow ours in their order.
+  std::vector<int64_t> special_numbers;
   schemes::Choice residual;
 
   bool has_encoder() const { return kind != Kind::language; }
@@ -63,8 +88,22 @@ struct Config {
   }
   bool has_output_bias() const { return conventions(form).has_output_bias; }
   bool never_predicts_unk() const { return conventions(form).never_predicts_unk; }
-  double norm_epsilon() const { return conventions(form).norm_epsilon; }
+  bool has_bert_ends() const { return kind == Kind::masked && conventions(form).has_bert_ends; }
+  // Of every norm; 0: what the scheme asks for.
+  double norm_epsilon() const {
+    return given_norm_epsilon > 0 ? given_norm_epsilon : conventions(form).norm_epsilon;
+  }
+  // Factor on embeddings.
+  double embedding_factor() const {
+    return conventions(form).scales_embeddings ? std::sqrt(static_cast<double>(width)) : 1;
+  }
   int64_t head_width() const { return width / heads; }
+  // Heads of keys and values; each serves as many consecutive heads of queries.
+  int64_t kv_heads() const { return key_value_heads > 0 ? key_value_heads : heads; }
+  int64_t kv_width() const { return kv_heads() * head_width(); }
+  // Rows of the first matrix of a feed-forward block: with gates, those that the activation takes,
+  // then those that its result is multiplied by.
+  int64_t inner_rows() const { return gated ? 2 * inner : inner; }
 };
 inline void fields(ConfigVisitor& visit, Config& c) {
   visit.choice("kind", c.kind,
@@ -83,11 +122,27 @@ inline void fields(ConfigVisitor& visit, Config& c) {
       "form", c.form,
       "toolkit whose positions, first symbol and output to use; marian's are for imported models");
   visit.choice("activation", c.activation,
-               "activation of the feed-forward blocks; swish is for imported models");
+               "activation of the feed-forward blocks; swish is also called SiLU");
+  visit("gated", c.gated,
+        "feed-forward blocks multiply the activation by a second product: SwiGLU, GeGLU");
+  visit("kv_heads", c.key_value_heads,
+        "heads of keys and values, each shared by a group of heads; 0: as many as heads",
+        {.min = 0, .max = 1024});
+  visit.choice("positions", c.positions,
+               "sinusoids, or learned rows, added to embeddings; or rotated queries and keys");
+  visit("rotary_base", c.rotary_base, "base of the wavelengths of rotary positions",
+        {.min = 1, .above_min = true});
+  visit.choice("norm", c.norm, "LayerNorm or RMSNorm, wherever the scheme has a norm");
+  visit("norm_epsilon", c.given_norm_epsilon,
+        "added under the root of every norm; 0: what the form or the scheme has",
+        {.min = 0, .max = 1});
+  visit("biases", c.biases, "matrices of the blocks have biases");
   visit("source_vocabulary", c.source_vocabulary, "size; 0: taken from the prepared corpus",
         {.min = 0, .max = 1 << 24});
   visit("target_vocabulary", c.target_vocabulary, "size; 0: taken from the prepared corpus",
         {.min = 0, .max = 1 << 24});
+  visit("special_numbers", c.special_numbers,
+        "of a model from Hugging Face's library: its numbers of <s>, <pad>, </s>, <unk>");
   visit.table("residual", c.residual, "residual scheme; `residual schemes` lists them");
 }
 
@@ -97,6 +152,11 @@ void check(const Config& config);
 
 // Returns the decoder's first input symbol.
 int32_t start_symbol(const Config& config);
+
+// Throws an Error unless the blocks are those of Vaswani et al. 2017: LayerNorm, sinusoidal
+// positions, ReLU without gates, as many key heads as query heads, biases. `what` begins the
+// message: "fairseq's checkpoints".
+void require_classic_blocks(const Config& config, const char* what);
 
 // Throws an Error if models of this form can only be decoded. `what` completes "cannot be":
 // "trained".

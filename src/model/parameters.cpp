@@ -29,6 +29,8 @@ class List {
 
   void add_stack(Side side) {
     const schemes::Stack s = stack(c_, side);
+    if (c_.positions == Positions::learned)
+      embedding(position_embedding(side), side, c_.max_positions);
     for (int k = 0; k < s.blocks(); ++k) {
       const int place = k % s.blocks_per_layer;
       if (place == 0) {
@@ -39,7 +41,7 @@ class List {
         cross_attention(side, k);
       }
     }
-    schemes::Listing declared(c_.width);
+    schemes::Listing declared(c_.width, /*norms_have_bias=*/c_.norm == Norm::layer);
     schemes::make(declared, s, c_.residual);
     const std::string prefix = side == Side::encoder ? "encoder.residual." : "decoder.residual.";
     for (const auto& p : declared.parameters()) {
@@ -47,35 +49,48 @@ class List {
     }
   }
 
-  void output_bias(int64_t symbols) {
-    list_.push_back({.name = kOutputBias, .shape = {symbols}, .side = Side::decoder});
+  void bert_ends() {
+    norm(kEmbeddingNorm);
+    matrix(Side::encoder, -1, kHead, {{Role::output, c_.width}}, c_.width);
+    norm(kHeadNorm);
+  }
+  void output_bias(Side side, int64_t symbols) {
+    list_.push_back({.name = kOutputBias, .shape = {symbols}, .side = side});
   }
 
   std::vector<Parameter> take() { return std::move(list_); }
 
  private:
   // A matrix [sum of rows, inputs] and its bias.
-  void linear(Side side, int k, const std::string& name, std::vector<MatrixPart> parts,
+  void matrix(Side side, int k, const std::string& name, const std::vector<MatrixPart>& parts,
               int64_t inputs) {
     int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;
-    const std::string prefix = block_name(c_, side, k) + "." + name;
-    list_.push_back({prefix + ".weight", {rows, inputs}, side, k, parts, inputs});
-    list_.push_back({prefix + ".bias", {rows}, side, k, parts, inputs});
+    list_.push_back({name + ".weight", {rows, inputs}, side, k, parts, inputs});
+    if (c_.biases) list_.push_back({name + ".bias", {rows}, side, k, parts, inputs});
+  }
+  void linear(Side side, int k, const char* name, const std::vector<MatrixPart>& parts,
+              int64_t inputs) {
+    matrix(side, k, block_name(c_, side, k) + "." + name, parts, inputs);
+  }
+  void norm(const std::string& name) {
+    list_.push_back({.name = name + ".weight", .shape = {c_.width}, .value = 1});
+    if (c_.norm == Norm::layer) list_.push_back({.name = name + ".bias", .shape = {c_.width}});
   }
   void self_attention(Side side, int k) {
-    const int64_t d = c_.width;
-    linear(side, k, "qkv", {{Role::query, d}, {Role::key, d}, {Role::value, d}}, d);
+    const int64_t d = c_.width, kv = c_.kv_width();
+    linear(side, k, "qkv", {{Role::query, d}, {Role::key, kv}, {Role::value, kv}}, d);
     linear(side, k, "output", {{Role::output, d}}, d);
   }
   void cross_attention(Side side, int k) {
-    const int64_t d = c_.width;
+    const int64_t d = c_.width, kv = c_.kv_width();
     linear(side, k, "query", {{Role::query, d}}, d);
-    linear(side, k, "key_value", {{Role::key, d}, {Role::value, d}}, d);
+    linear(side, k, "key_value", {{Role::key, kv}, {Role::value, kv}}, d);
     linear(side, k, "output", {{Role::output, d}}, d);
   }
   void feed_forward(Side side, int k) {
-    linear(side, k, "inner", {{Role::inner, c_.inner}}, c_.width);
+    std::vector<MatrixPart> inner(c_.gated ? 2 : 1, {Role::inner, c_.inner});
+    linear(side, k, "inner", inner, c_.width);
     linear(side, k, "outer", {{Role::outer, c_.width}}, c_.inner);
   }
 
@@ -129,6 +144,10 @@ std::string output_embedding(const Config& c) {
   return c.has_decoder() ? target_embedding(c) : source_embedding(c);
 }
 
+std::string position_embedding(Side side) {
+  return side == Side::encoder ? "encoder.positions.weight" : "decoder.positions.weight";
+}
+
 std::vector<Parameter> parameters(const Config& c) {
   List list(c);
   const bool shared = c.sharing == Sharing::all;
@@ -143,12 +162,15 @@ std::vector<Parameter> parameters(const Config& c) {
   }
   if (c.has_encoder()) list.add_stack(Side::encoder);
   if (c.has_decoder()) list.add_stack(Side::decoder);
-  if (c.has_output_bias()) list.output_bias(c.target_vocabulary);
+  if (c.has_bert_ends()) list.bert_ends();
+  if (c.has_output_bias())
+    list.output_bias(c.has_decoder() ? Side::decoder : Side::encoder, c.output_vocabulary());
   return list.take();
 }
 
 bool is_multiplied(const Parameter& p, const Config& c) {
-  const bool is_looked_up = p.name == source_embedding(c) || p.name == target_embedding(c);
+  const bool is_looked_up = p.name == source_embedding(c) || p.name == target_embedding(c) ||
+                            p.name == position_embedding(p.side);
   return p.shape.size() == 2 && (!is_looked_up || p.name == output_embedding(c));
 }
 
@@ -178,7 +200,7 @@ void initialise(const Parameter& p, const Config& config, uint64_t seed, std::sp
                                                   static_cast<double>(part.rows),
                                                   static_cast<double>(p.inputs)));
     }
-    if (part.role == Role::embedding) {
+    if (part.role == Role::embedding && p.name != position_embedding(p.side)) {
       std::ranges::fill(values.subspan(text::Vocabulary::kPad * p.inputs, p.inputs), 0.0F);
     }
   }

@@ -39,18 +39,25 @@ inline constexpr const char* kSourceEmbedding = "source_embedding.weight";
 inline constexpr const char* kTargetEmbedding = "target_embedding.weight";
 inline constexpr const char* kOutputEmbedding = "output.weight";
 inline constexpr const char* kOutputBias = "output.bias";  // if Config::has_output_bias()
+// If Config::has_bert_ends(): a norm of the embedded input; a linear layer, whose activation and
+// norm precede the output embedding.
+inline constexpr const char* kEmbeddingNorm = "embedding_norm";
+inline constexpr const char* kHead = "head";
+inline constexpr const char* kHeadNorm = "head_norm";
 
 // The names of the three matrices; shared matrices have one name.
 std::string source_embedding(const Config& config);
 std::string target_embedding(const Config& config);
 std::string output_embedding(const Config& config);
+// Of learned positions: [max_positions, width].
+std::string position_embedding(schemes::Side side);
 
 // Returns whether a parameter is a matrix used in products, not only for lookup.
 bool is_multiplied(const Parameter& parameter, const Config& config);
 
-// Returns all parameters in a fixed order: embeddings, blocks bottom to top, the scheme's
-// parameters at the end of each stack, and the output bias last. REQUIRES: check(config) passed and
-// vocabularies are known.
+// Returns all parameters in a fixed order: embeddings, then for each stack its learned positions,
+// its blocks bottom to top and the scheme's parameters; BERT's ends, and the output bias last.
+// REQUIRES: check(config) passed and vocabularies are known.
 std::vector<Parameter> parameters(const Config& config);
 int64_t parameter_count(const Config& config);
 

@@ -16,4 +16,14 @@ void sinusoid(int64_t i, std::span<float> row, Form form) {
   }
 }
 
+void rotation(int64_t i, double base, std::span<float> row) {
+  const size_t half = row.size() / 2;
+  for (size_t j = 0; j < half; ++j) {
+    const double power = -static_cast<double>(j) / static_cast<double>(half);
+    const double angle = static_cast<double>(i) * std::pow(base, power);
+    row[j] = static_cast<float>(std::cos(angle));
+    row[half + j] = static_cast<float>(std::sin(angle));
+  }
+}
+
 }  // namespace residual::model

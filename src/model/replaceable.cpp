@@ -38,7 +38,10 @@ std::set<std::string> own_names(const fs::path& directory) {
                                "source_vocabulary.json",
                                "target_vocabulary.json",
                                kChecksumsFile};
-  if (are_ours(directory / kWeightsFile)) own.insert(kWeightsFile);
+  if (are_ours(directory / kWeightsFile)) {
+    // The others are of an export to Hugging Face's library.
+    own.insert({kWeightsFile, "vocab.json", "special_tokens_map.json", "tokenizer.model"});
+  }
   if (fs::exists(directory / kConfigFile)) {
     const auto d = parse_description(read_file(directory / kConfigFile), kConfigFile);
     own.insert({kConfigFile, d.source_vocabulary, d.target_vocabulary});

@@ -74,7 +74,7 @@ class Arithmetic {
       : parameters_(parameters), prefix_(std::move(prefix)) {}
 
   Norm norm(const std::string& name, double epsilon) const {
-    return {{find(name + ".weight"), find(name + ".bias"), epsilon}};
+    return {find_norm(parameters_, prefix_ + name, epsilon)};
   }
   Vector vector(const std::string& name, double /*value*/) const { return {find(name)}; }
   Scalar scalar(const std::string& name, double /*value*/) const { return {find(name)}; }

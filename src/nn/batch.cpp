@@ -37,13 +37,14 @@ void set_source(ModelBatch& batch, const Sentences& source, at::Device device) {
   batch.source_positions = positions(batch.sources, device);
 }
 
-void set_target(ModelBatch& batch, const Sentences& target, at::Device device) {
+void set_target(ModelBatch& batch, const Sentences& target, at::Device device,
+                int32_t start = Vocabulary::kEos) {
   batch.inputs = segments(target);
   std::vector<int64_t> shifted(target.ids.size());
   for (int64_t s = 0; s < batch.inputs.count(); ++s) {
     const int64_t begin = batch.inputs.offsets[s], end = batch.inputs.offsets[s + 1];
     for (int64_t i = begin; i < end; ++i) {
-      shifted[i] = i == begin ? Vocabulary::kEos : target.ids[i - 1];
+      shifted[i] = i == begin ? start : target.ids[i - 1];
     }
   }
   batch.input = to_tensor(shifted, device);
@@ -62,9 +63,9 @@ ModelBatch translation_batch(const Sentences& source, const Sentences& target, a
   return batch;
 }
 
-ModelBatch language_batch(const Sentences& text, at::Device device) {
+ModelBatch language_batch(const Sentences& text, at::Device device, int32_t start) {
   ModelBatch batch;
-  set_target(batch, text, device);
+  set_target(batch, text, device, start);
   return batch;
 }
 

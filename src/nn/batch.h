@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "ops/segments.h"
 #include "ops/tensor.h"
+#include "text/vocabulary.h"
 
 namespace residual::nn {
 
@@ -27,10 +28,12 @@ struct Sentences {
   std::span<const int32_t> offsets;  // the first is 0, the last ids.size()
 };
 
-// The decoder sees </s> and the target without its last token (fairseq's "previous output").
+// The decoder sees </s>, or `start`, and the target without its last token (fairseq's "previous
+// output").
 ModelBatch translation_batch(const Sentences& source, const Sentences& target,
                              at::Device device = at::kCPU);
-ModelBatch language_batch(const Sentences& text, at::Device device = at::kCPU);
+ModelBatch language_batch(const Sentences& text, at::Device device = at::kCPU,
+                          int32_t start = text::Vocabulary::kEos);
 
 // BERT's objective (Devlin et al. 2019): a share of the tokens is to be predicted; of these 80 %
 // appear as <s>, which nothing else uses, 10 % as a random symbol, 10 % as they are. `random`

@@ -63,4 +63,14 @@ const Tensor& Parameters::at(const std::string& name) const {
   return leaves_[found->second];
 }
 
+ops::Affine find_norm(const Parameters& parameters, const std::string& name, double epsilon) {
+  const model::Config& config = parameters.config();
+  const bool is_rms = config.norm == model::Norm::rms;
+  const double given = config.norm_epsilon();
+  return {.weight = parameters.at(name + ".weight"),
+          .bias = is_rms ? Tensor() : parameters.at(name + ".bias"),
+          .epsilon = given > 0 ? given : epsilon,
+          .is_rms = is_rms};
+}
+
 }  // namespace residual::nn

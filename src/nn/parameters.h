@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/parameters.h"
+#include "ops/norm.h"
 #include "ops/tensor.h"
 
 namespace residual::nn {
@@ -44,5 +45,8 @@ class Parameters {
   std::vector<Tensor> leaves_;
   std::map<std::string, size_t> by_name_;
 };
+
+// Finds a norm; `epsilon` is what the scheme asks for, which the configuration may override.
+ops::Affine find_norm(const Parameters& parameters, const std::string& name, double epsilon);
 
 }  // namespace residual::nn

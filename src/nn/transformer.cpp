@@ -7,6 +7,7 @@
 #include "model/positions.h"
 #include "nn/blocks.h"
 #include "ops/embedding.h"
+#include "ops/linear.h"
 #include "schemes/make.h"
 
 namespace residual::nn {
@@ -14,10 +15,14 @@ namespace {
 
 using schemes::Side;
 
+// What is added to embeddings: sinusoids of all places, or zeros for all of them.
 Tensor position_table(const model::Config& config, const Tensor& like) {
+  if (config.positions != model::Positions::sinusoidal)
+    return at::zeros({1, config.width}, like.options().requires_grad(false));
   Tensor table = at::empty({config.max_positions, config.width}, at::kFloat);
   for (int64_t i = 0; i < config.max_positions; ++i) {
-    model::sinusoid(i, {table[i].data_ptr<float>(), static_cast<size_t>(config.width)});
+    model::sinusoid(i, {table[i].data_ptr<float>(), static_cast<size_t>(config.width)},
+                    config.form);
   }
   return table.to(like.options());
 }
@@ -113,6 +118,7 @@ Transformer::Transformer(const Parameters& parameters, const DropoutRates& rates
   const model::Config& config = parameters.config();
   model::check(config);
   positions_ = position_table(config, parameters.values());
+  turns_ = rotations(config, parameters.values());
   if (config.has_encoder()) encoder_ = make_stack(Side::encoder);
   if (config.has_decoder()) decoder_ = make_stack(Side::decoder);
 }
@@ -138,12 +144,29 @@ std::unique_ptr<Transformer::Stack> Transformer::make_stack(Side side) const {
   return stack;
 }
 
+Tensor Transformer::embed(const Stack& stack, const Ids& in, const ops::Dropout& dropout) const {
+  const model::Config& config = parameters_.config();
+  const bool is_learned = config.positions == model::Positions::learned;
+  const Tensor& table =
+      is_learned ? parameters_.at(model::position_embedding(stack.side)) : positions_;
+  const bool is_one_row = config.positions == model::Positions::rotary;
+  const Tensor places = is_one_row ? at::zeros_like(in.positions) : in.positions;
+  const double factor = config.embedding_factor();
+  if (!config.has_bert_ends()) {
+    return ops::embed(in.ids, places, stack.embedding, table, dropout, factor);
+  }
+  const Tensor x = ops::embed(in.ids, places, stack.embedding, table, {}, factor);
+  const auto norm = find_norm(parameters_, model::kEmbeddingNorm, schemes::kNormEpsilon);
+  return ops::reference::dropout(ops::norm(x, norm), dropout);
+}
+
 Tensor Transformer::run(const Stack& stack, const Ids& in, StackInput input, const Pass& pass,
                         bool calibrate) const {
   const Sites sites(rates_, pass, stack.side);
-  input.heads = parameters_.config().heads;
+  input.form = block_form(parameters_.config());
+  if (turns_.defined()) input.turns = turns_.index_select(0, in.positions);
   input.recompute = pass.recompute;
-  const Tensor x = ops::embed(in.ids, in.positions, stack.embedding, positions_, sites.embedding());
+  const Tensor x = embed(stack, in, sites.embedding());
   const StackBlocks blocks(stack.blocks, stack.per_layer, std::move(input),
                            [&sites](int k) { return sites.block(k); });
   if (calibrate) stack.scheme->calibrate(x, blocks);
@@ -182,7 +205,12 @@ Tensor Transformer::encode(const ModelBatch& batch, const Pass& pass) const {
 }
 
 Tensor Transformer::forward(const ModelBatch& batch, const Pass& pass) const {
-  return run_all(batch, pass, /*calibrate=*/false);
+  const Tensor y = run_all(batch, pass, /*calibrate=*/false);
+  const model::Config& config = parameters_.config();
+  if (!config.has_bert_ends()) return y;
+  const Linear head = find_linear(parameters_, model::kHead);
+  return ops::norm(activate(config.activation, ops::linear(y, head.weight, head.bias)),
+                   find_norm(parameters_, model::kHeadNorm, schemes::kNormEpsilon));
 }
 
 const Tensor& Transformer::output_embedding() const {
@@ -190,11 +218,22 @@ const Tensor& Transformer::output_embedding() const {
 }
 
 Tensor Transformer::logits(const ModelBatch& batch, const Pass& pass) const {
-  return at::linear(forward(batch, pass), output_embedding());
+  const Tensor logits = at::linear(forward(batch, pass), output_embedding());
+  return parameters_.config().has_output_bias() ? logits + parameters_.at(model::kOutputBias)
+                                                : logits;
 }
 
 Loss Transformer::loss(const ModelBatch& batch, const ops::LossSpec& spec, const Pass& pass) const {
-  const auto sums = ops::output_loss(forward(batch, pass), output_embedding(), batch.target, spec);
+  Tensor rows = forward(batch, pass), output = output_embedding();
+  if (parameters_.config().has_output_bias()) {
+    // A column of ones meets the biases. Those of a language model only mark the symbols that are
+    // never given, and are not learned.
+    const Tensor& bias = parameters_.at(model::kOutputBias);
+    const bool is_learned = parameters_.config().kind == model::Kind::masked;
+    rows = at::cat({rows, at::ones({rows.size(0), 1}, rows.options())}, 1);
+    output = at::cat({output, (is_learned ? bias : bias.detach()).unsqueeze(1)}, 1);
+  }
+  const auto sums = ops::output_loss(rows, output, batch.target, spec);
   return {sums.loss, sums.nll.item<double>(), batch.predictions()};
 }
 

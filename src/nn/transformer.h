@@ -33,7 +33,7 @@ class BackwardWatcher {
 struct DropoutRates {
   double residual = 0;    // on embeddings and on blocks' outputs
   double attention = 0;   // on attention probabilities
-  double activation = 0;  // inside feed-forward blocks, after ReLU
+  double activation = 0;  // inside feed-forward blocks, after the activation
 };
 
 // The inputs of a forward pass besides parameters and batch. Dropout is a function of them.
@@ -54,9 +54,9 @@ struct Loss {
   int64_t predictions;
 };
 
-// The Transformer of fairseq 0.12: sinusoidal positions, biases everywhere, ReLU, dropout on
-// embeddings, attention probabilities, activations and blocks' outputs. The scheme determines the
-// streams that connect the blocks.
+// A Transformer; with the configuration's defaults that of fairseq 0.12: sinusoidal positions,
+// biases everywhere, ReLU, dropout on embeddings, attention probabilities, activations and blocks'
+// outputs. The scheme determines the streams that connect the blocks.
 class Transformer {
  public:
   // `parameters` must outlive the model.
@@ -83,11 +83,13 @@ class Transformer {
              bool calibrate) const;
   Tensor run_encoder(const ModelBatch& batch, const Pass& pass, bool calibrate) const;
   Tensor run_all(const ModelBatch& batch, const Pass& pass, bool calibrate) const;
+  Tensor embed(const Stack& stack, const Ids& in, const ops::Dropout& dropout) const;
   const Tensor& output_embedding() const;
 
   const Parameters& parameters_;
   DropoutRates rates_;
-  Tensor positions_;
+  Tensor positions_;  // sinusoids, or a row of zeros
+  Tensor turns_;      // of rotary positions
   std::unique_ptr<Stack> encoder_, decoder_;
 };
 

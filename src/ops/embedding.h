@@ -6,14 +6,15 @@
 namespace residual::ops {
 namespace reference {
 
-// Returns drop(sqrt(d) E[id] + P[position]) for each id; E [symbols, d], P [positions, d].
+// Returns drop(c E[id] + P[position]) for each id; E [symbols, d], P [positions, d]. c is `factor`;
+// 0: sqrt(d).
 Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
-             const Tensor& table, const Dropout& dropout);
+             const Tensor& table, const Dropout& dropout, double factor = 0);
 
 }  // namespace reference
 
-// The same function, by a kernel where it applies.
+// The same function, by a kernel where it applies, which is to a table that needs no gradient.
 Tensor embed(const Tensor& ids, const Tensor& positions, const Tensor& embedding,
-             const Tensor& table, const Dropout& dropout);
+             const Tensor& table, const Dropout& dropout, double factor = 0);
 
 }  // namespace residual::ops

@@ -8,6 +8,10 @@ namespace residual::ops {
 namespace reference {
 
 Tensor norm(const Tensor& x, const Affine& ln) {
+  if (ln.is_rms) {
+    const Tensor y = x * (x.square().mean(-1, /*keepdim=*/true) + ln.epsilon).rsqrt();
+    return ln.weight.defined() ? y * ln.weight : y;
+  }
   return at::layer_norm(x, {x.size(-1)}, ln.weight, ln.bias, ln.epsilon);
 }
 
@@ -31,18 +35,20 @@ namespace {
 struct Parameters {
   double epsilon, eta;
   Dropout dropout;
+  bool is_rms;
 };
 
 float* writable(Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; }
 
 // Returns {LN(x + drop(f)), d + eta drop(f)}. f and d may be undefined; the second result is then
-// undefined too.
+// undefined too. RMSNorm has no bias.
 class AddNorm : public torch::autograd::Function<AddNorm> {
  public:
   static variable_list forward(AutogradContext* ctx, const Tensor& x, const Maybe& maybe_f,
-                               const Maybe& maybe_d, const Tensor& weight, const Tensor& bias,
+                               const Maybe& maybe_d, const Tensor& weight, const Maybe& maybe_bias,
                                const Parameters& p) {
     const Tensor f = maybe_f.value_or(Tensor()), d = maybe_d.value_or(Tensor());
+    const Tensor bias = maybe_bias.value_or(Tensor());
     const int64_t width = x.size(-1), rows = x.numel() / width;
     Tensor y = at::empty(x.sizes(), x.options());
     Tensor mean = at::empty({rows}, x.options()), rstd = at::empty({rows}, x.options());
@@ -52,6 +58,7 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
                        .width = width,
                        .epsilon = static_cast<float>(p.epsilon),
                        .eta = static_cast<float>(p.eta),
+                       .is_rms = p.is_rms,
                        .dropout = p.dropout,
                        .x = values(x),
                        .f = values(f),
@@ -67,6 +74,7 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
     ctx->saved_data["eta"] = p.eta;
     save_dropout(ctx, p.dropout);
     ctx->saved_data["has_f"] = f.defined();
+    ctx->saved_data["is_rms"] = p.is_rms;
     if (d.defined()) return {y, d_out};
     return {y};
   }
@@ -79,11 +87,13 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
     const Tensor dd = outputs.size() > 1 ? outputs[1].contiguous() : Tensor();
     Tensor dx = at::empty(sum.sizes(), sum.options());
     Tensor df = has_f ? at::empty(sum.sizes(), sum.options()) : Tensor();
-    ParameterGradient dweight(saved[3]), dbias(saved[4]);
+    const bool is_rms = ctx->saved_data["is_rms"].toBool();
+    ParameterGradient dweight(saved[3]), dbias(is_rms ? saved[3] : saved[4]);
     const int64_t width = sum.size(-1);
     kernels::add_norm_gradient({.rows = sum.numel() / width,
                                 .width = width,
                                 .eta = static_cast<float>(ctx->saved_data["eta"].toDouble()),
+                                .is_rms = is_rms,
                                 .dropout = saved_dropout(ctx),
                                 .dy = values(dy),
                                 .dd = values(dd),
@@ -95,7 +105,7 @@ class AddNorm : public torch::autograd::Function<AddNorm> {
                                 .df = writable(df),
                                 .dweight = dweight.data(),
                                 .dbias = dbias.data()});
-    return {dx, df, dd, dweight.returned(), dbias.returned(), Tensor()};
+    return {dx, df, dd, dweight.returned(), is_rms ? Tensor() : dbias.returned(), Tensor()};
   }
 };
 
@@ -128,19 +138,23 @@ class AddDropped : public torch::autograd::Function<AddDropped> {
   }
 };
 
+variable_list apply(const Tensor& x, const Maybe& f, const Maybe& d, const Affine& ln, double eta,
+                    const Dropout& dropout) {
+  return AddNorm::apply(x.contiguous(), f, d, ln.weight.contiguous(),
+                        ln.is_rms ? Maybe() : Maybe(ln.bias.contiguous()),
+                        Parameters{ln.epsilon, eta, dropout, ln.is_rms});
+}
+
 }  // namespace
 
 Tensor norm(const Tensor& x, const Affine& ln) {
   if (!kernels_fit({x, ln.weight, ln.bias})) return reference::norm(x, ln);
-  return AddNorm::apply(x.contiguous(), Maybe(), Maybe(), ln.weight.contiguous(),
-                        ln.bias.contiguous(), Parameters{ln.epsilon, 1, {}})[0];
+  return apply(x, Maybe(), Maybe(), ln, 1, {})[0];
 }
 
 Tensor add_norm(const Tensor& x, const Branch& branch, const Affine& ln) {
   if (!kernels_fit({x, branch.f, ln.weight})) return reference::add_norm(x, branch, ln);
-  return AddNorm::apply(x.contiguous(), Maybe(branch.f.contiguous()), Maybe(),
-                        ln.weight.contiguous(), ln.bias.contiguous(),
-                        Parameters{ln.epsilon, 1, branch.dropout})[0];
+  return apply(x, Maybe(branch.f.contiguous()), Maybe(), ln, 1, branch.dropout)[0];
 }
 
 std::tuple<Tensor, Tensor> dual_add_norm(const Tensor& x, const Tensor& d, const Branch& branch,
@@ -148,9 +162,8 @@ std::tuple<Tensor, Tensor> dual_add_norm(const Tensor& x, const Tensor& d, const
   if (!kernels_fit({x, d, branch.f, ln.weight})) {
     return reference::dual_add_norm(x, d, branch, eta, ln);
   }
-  const auto out = AddNorm::apply(
-      x.contiguous(), Maybe(branch.f.contiguous()), Maybe(d.contiguous()), ln.weight.contiguous(),
-      ln.bias.contiguous(), Parameters{ln.epsilon, eta, branch.dropout});
+  const auto out =
+      apply(x, Maybe(branch.f.contiguous()), Maybe(d.contiguous()), ln, eta, branch.dropout);
   return {out[0], out[1]};
 }
 

@@ -10,8 +10,9 @@
 namespace residual::ops {
 
 struct Affine {
-  Tensor weight, bias;
+  Tensor weight, bias;  // undefined: 1 and 0; RMSNorm has no bias
   double epsilon;
+  bool is_rms = false;
 };
 
 // A block's output before its dropout.
@@ -22,7 +23,8 @@ struct Branch {
 
 namespace reference {
 
-// LN(x) = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each row.
+// LN(x) = (x - mean) / sqrt(variance + epsilon) * weight + bias, for each row, or RMSNorm(x) =
+// x / sqrt(mean(x^2) + epsilon) * weight.
 Tensor norm(const Tensor& x, const Affine& ln);
 // LN(x + drop(f)).
 Tensor add_norm(const Tensor& x, const Branch& branch, const Affine& ln);

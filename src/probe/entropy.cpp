@@ -4,7 +4,6 @@
 
 #include "nn/blocks.h"
 #include "ops/attention.h"
-#include "ops/linear.h"
 
 namespace residual::probe {
 namespace {
@@ -33,20 +32,12 @@ void add_sentence(HeadSums& sums, const Tensor& p, const ops::AttentionSpec& spe
   }
 }
 
-AttentionEntropy measure_block(const nn::BlockWeights& w, const Tensor& x, const Tensor& memory,
+AttentionEntropy measure_block(const nn::BlockWeights& w, const nn::StackInput& input,
+                               const Tensor& x, const Tensor& memory,
                                const ops::AttentionSpec& spec) {
-  Tensor q, k, v;
-  if (w.kind == Kind::self_attention) {
-    const auto qkv = ops::reference::linear(x, w.qkv.weight, w.qkv.bias).chunk(3, 1);
-    q = qkv[0], k = qkv[1], v = qkv[2];
-  } else {
-    const auto kv =
-        ops::reference::linear(memory, w.key_value.weight, w.key_value.bias).chunk(2, 1);
-    q = ops::reference::linear(x, w.query.weight, w.query.bias);
-    k = kv[0], v = kv[1];
-  }
+  const nn::Projections p = nn::project(w, input, x, memory);
   Tensor probabilities;
-  ops::reference::attention(q, k, v, spec, &probabilities);
+  ops::reference::attention(p.queries, p.keys, p.values, spec, &probabilities);
   return entropy_of(probabilities, spec);
 }
 
@@ -69,8 +60,12 @@ std::vector<AttentionEntropy> measure_entropy(const nn::Parameters& parameters,
                                               const nn::ModelBatch& batch) {
   const at::NoGradGuard no_grad;
   std::vector<AttentionEntropy> measured;
+  const Tensor turns = nn::rotations(parameters.config(), parameters.values());
   for (const StackTrace& trace : stacks) {
     const bool decoder = trace.side == Side::decoder;
+    nn::StackInput input{.form = nn::block_form(parameters.config())};
+    if (turns.defined())
+      input.turns = turns.index_select(0, decoder ? batch.input_positions : batch.source_positions);
     for (int k = 0; k < trace.blocks(); ++k) {
       const auto weights = nn::find_block(parameters, trace.side, k);
       if (weights.kind == Kind::feed_forward) continue;
@@ -81,7 +76,7 @@ std::vector<AttentionEntropy> measure_entropy(const nn::Parameters& parameters,
           .visibility = decoder && !cross ? ops::Visibility::causal : ops::Visibility::all,
           .queries = rows,
           .keys = cross ? batch.sources : rows};
-      auto entropy = measure_block(weights, trace.inputs[k], stacks.front().y, spec);
+      auto entropy = measure_block(weights, input, trace.inputs[k], stacks.front().y, spec);
       entropy.side = trace.side;
       entropy.block = k;
       entropy.cross = cross;

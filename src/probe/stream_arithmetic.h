@@ -67,8 +67,7 @@ class StreamArithmetic {
     ops::Affine affine;
 
     StreamRows operator()(const StreamRows& x) const {
-      return x.with(
-          at::layer_norm(x.value, {x.value.size(1)}, affine.weight, affine.bias, affine.epsilon));
+      return x.with(ops::reference::norm(x.value, affine));
     }
     StreamRows add(const StreamRows& x, const StreamRows& f) const {
       return (*this)(join(x, f.value, f));
@@ -87,7 +86,7 @@ class StreamArithmetic {
 
   Norm norm(const std::string& name, double epsilon) const {
     if (parameters_ == nullptr) return {{{}, {}, epsilon}};
-    return {{find(name + ".weight", 1), find(name + ".bias", 0), epsilon}};
+    return {nn::find_norm(*parameters_, prefix_ + name, epsilon)};
   }
   Vector vector(const std::string& name, double value) const { return {find(name, value)}; }
   Scalar scalar(const std::string& name, double value) const { return {find(name, value)}; }

@@ -42,7 +42,7 @@ ordered_json describe_parameters(const model::Config& config) {
   for (const auto& p : model::parameters(config)) {
     std::string part = p.side == schemes::Side::encoder ? "encoder_blocks" : "decoder_blocks";
     if (p.block < 0) part = "embeddings";
-    if (p.parts.empty() && p.name != model::kOutputBias) part = "residual_scheme";
+    if (p.name.find(".residual.") != std::string::npos) part = "residual_scheme";
     out[part] = out.value(part, int64_t{0}) + p.size();
   }
   return out;
@@ -50,7 +50,6 @@ ordered_json describe_parameters(const model::Config& config) {
 
 ordered_json describe_architecture(const model::Config& c) {
   static const char* const kinds[] = {"translation", "language", "masked"};
-  static const char* const forms[] = {"fairseq", "marian", "marian-hf"};
   static const char* const sharings[] = {"source, target and output", "target and output", "none"};
   ordered_json out = {{"kind", kinds[static_cast<int>(c.kind)]},
                       {"scheme", describe_scheme(c.residual)}};
@@ -61,8 +60,14 @@ ordered_json describe_architecture(const model::Config& c) {
   out["heads"] = c.heads;
   out["positions"] = c.max_positions;
   out["shared_embeddings"] = sharings[static_cast<int>(c.sharing)];
-  if (c.form != model::Form::fairseq) out["form"] = forms[static_cast<int>(c.form)];
-  if (c.activation == model::Activation::swish) out["activation"] = "swish";
+  if (c.form != model::Form::fairseq) out["form"] = residual::name_of(c.form);
+  if (c.activation != model::Activation::relu) out["activation"] = residual::name_of(c.activation);
+  if (c.gated) out["gated"] = true;
+  if (c.kv_heads() != c.heads) out["kv_heads"] = c.kv_heads();
+  if (c.positions != model::Positions::sinusoidal)
+    out["kind_of_positions"] = residual::name_of(c.positions);
+  if (c.norm != model::Norm::layer) out["norm"] = residual::name_of(c.norm);
+  if (!c.biases) out["biases"] = false;
   if (c.has_encoder()) out["source_symbols"] = c.source_vocabulary;
   if (c.has_decoder()) out["target_symbols"] = c.target_vocabulary;
   out["parameters"] = describe_parameters(c);

@@ -68,6 +68,10 @@ void check(const TrainConfig& c) {
           "batch.last_temperature: is 0, so batch.temperature would not move in the {} epochs of "
           "batch.annealing_epochs; set it",
           b.annealing_epochs);
+  require(!c.model.has_output_bias() || c.loss.label_smoothing == 0,
+          "loss.label_smoothing: must be 0 with model.form = \"{}\", where symbols that are never "
+          "given have no probability to smooth",
+          name_of(c.model.form));
   const bool translates = c.model.kind == model::Kind::translation;
   require(translates || !c.validate.wants_bleu(),
           "validate.metric, validate.bleu: BLEU needs a translation model");

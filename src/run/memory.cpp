@@ -26,11 +26,18 @@ constexpr Kept kAll{7, 7, 3};
 constexpr Kept kInputs{3, 3, 3};    // train.recompute: nothing inside the block
 constexpr int64_t kLossRows = 256;  // rows whose logits exist at once
 
+// Inside a feed-forward block: ReLU's result alone; or what precedes another activation, what
+// follows it, and with gates their product besides.
+int64_t inner_floats(const model::Config& c) {
+  if (c.gated) return 4 * c.inner;
+  return c.activation == model::Activation::relu ? c.inner : 2 * c.inner;
+}
+
 // Activations of all stacked layers, and the loss of one worker.
 int64_t activation_floats(const TrainConfig& c, int64_t workers) {
   const int64_t d = c.model.width;
   const Kept block = c.train.recompute ? kInputs : kAll;
-  const int64_t inner = c.train.recompute ? 0 : c.model.inner;
+  const int64_t inner = c.train.recompute ? 0 : inner_floats(c.model);
   const int64_t layer = (block.self_attention + block.feed_forward) * d + inner;
   int64_t per_token = 0;
   if (c.model.has_encoder()) per_token += c.model.encoder_layers * layer;
@@ -38,7 +45,7 @@ int64_t activation_floats(const TrainConfig& c, int64_t workers) {
   if (c.model.kind == model::Kind::translation) {
     per_token += c.model.decoder_layers * block.cross_attention * d;
   }
-  if (c.train.recompute) per_token += kAll.self_attention * d + c.model.inner;  // one block
+  if (c.train.recompute) per_token += kAll.self_attention * d + inner_floats(c.model);  // one block
   int64_t tokens = c.batch.max_tokens * workers / c.train.workers;
   if (c.batch.pass_tokens > 0) tokens = std::min(tokens, c.batch.pass_tokens * workers);
   const int64_t symbols = std::max(c.model.source_vocabulary, c.model.target_vocabulary);

@@ -31,11 +31,12 @@ class Listing {
     std::tuple<Tensor, Tensor> add_both(Tensor, Tensor, Tensor, double) const { return {}; }
   };
 
-  explicit Listing(int64_t width) : width_(width) {}
+  explicit Listing(int64_t width, bool norms_have_bias = true)
+      : width_(width), norms_have_bias_(norms_have_bias) {}
 
   Norm norm(const std::string& name, double /*epsilon*/) {
     parameters_.push_back({name + ".weight", width_, 1});
-    parameters_.push_back({name + ".bias", width_, 0});
+    if (norms_have_bias_) parameters_.push_back({name + ".bias", width_, 0});
     return {};
   }
   Vector vector(const std::string& name, double value) {
@@ -60,6 +61,7 @@ class Listing {
 
  private:
   int64_t width_;
+  bool norms_have_bias_;
   std::vector<Declared> parameters_;
 };
 

@@ -104,7 +104,7 @@ nn::ModelBatch model_batch(const run::TrainConfig& config, const data::Batch& ba
     case model::Kind::translation:
       return nn::translation_batch(source, target, device);
     case model::Kind::language:
-      return nn::language_batch(text, device);
+      return nn::language_batch(text, device, model::start_symbol(config.model));
     case model::Kind::masked:
       break;
   }

@@ -49,8 +49,8 @@ void add_norm(const AddNorm& p) {
     if (p.f != nullptr) {
       join(p, row, row_factors(p.dropout, row, p.width, scratch), p.sum + at);
     }
-    const float mean =
-        sum_over(p.width, [&](auto t, int64_t j) HWY_ATTR { return hn::LoadU(t, a + j); }) / width;
+    const auto element = [&](auto t, int64_t j) HWY_ATTR { return hn::LoadU(t, a + j); };
+    const float mean = p.is_rms ? 0 : sum_over(p.width, element) / width;
     // The variance takes two passes, because E[a^2] - E[a]^2 loses every digit when
     // |mean| >> deviation.
     const float squares = sum_over(p.width, [&](auto t, int64_t j) HWY_ATTR {
@@ -61,15 +61,16 @@ void add_norm(const AddNorm& p) {
     over(p.width, [&](auto t, int64_t j) HWY_ATTR {
       const auto centred = hn::Sub(hn::LoadU(t, a + j), hn::Set(t, mean));
       const auto normal = hn::Mul(centred, hn::Set(t, rstd));
-      hn::StoreU(hn::MulAdd(normal, hn::LoadU(t, p.weight + j), hn::LoadU(t, p.bias + j)), t,
-                 p.y + at + j);
+      const auto bias = p.is_rms ? hn::Zero(t) : hn::LoadU(t, p.bias + j);
+      hn::StoreU(hn::MulAdd(normal, hn::LoadU(t, p.weight + j), bias), t, p.y + at + j);
     });
     p.mean[row] = mean;
     p.rstd[row] = rstd;
   }
 }
 
-// With n = (a - mean) rstd and u = dy * weight:  da = rstd (u - mean(u) - n mean(u n)).
+// With n = (a - mean) rstd and u = dy * weight:  da = rstd (u - mean(u) - n mean(u n)), without
+// mean(u) for RMSNorm.
 void add_norm_gradient(const AddNormGradient& p) {
   float* scratch = thread_scratch(p.width);
   std::fill_n(scratch, p.width, 1.0F);
@@ -87,7 +88,7 @@ void add_norm_gradient(const AddNormGradient& p) {
       const auto g = hn::LoadU(t, dy + j), n = normal(t, j);
       const auto u = hn::Mul(g, hn::LoadU(t, p.weight + j));
       hn::StoreU(hn::MulAdd(g, n, hn::LoadU(t, p.dweight + j)), t, p.dweight + j);
-      hn::StoreU(hn::Add(g, hn::LoadU(t, p.dbias + j)), t, p.dbias + j);
+      if (!p.is_rms) hn::StoreU(hn::Add(g, hn::LoadU(t, p.dbias + j)), t, p.dbias + j);
       if constexpr (hn::MaxLanes(t) == 1 && kLanes > 1) {
         rest += hn::GetLane(u);
         rest_n += hn::GetLane(hn::Mul(u, n));
@@ -96,7 +97,7 @@ void add_norm_gradient(const AddNormGradient& p) {
         sum_n = hn::MulAdd(u, n, sum_n);
       }
     });
-    const float mean_u = (total(sum) + rest) / width;
+    const float mean_u = p.is_rms ? 0 : (total(sum) + rest) / width;
     const float mean_un = (total(sum_n) + rest_n) / width;
     if (p.df != nullptr) row_factors(p.dropout, row, p.width, scratch);
     over(p.width, [&](auto t, int64_t j) HWY_ATTR {

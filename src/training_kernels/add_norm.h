@@ -13,11 +13,14 @@ namespace residual::kernels {
 //   y  = (a - mean(a)) rstd(a) * weight + bias
 //   d' = d + eta g                                  only if d is given
 //
+// RMSNorm takes 0 for the mean, and has no bias.
+//
 // Matrices are row-major [rows, width] without gaps. Without f, a = x. The gradient needs a, mean
 // and rstd, so they are outputs.
 struct AddNorm {
   int64_t rows = 0, width = 0;
   float epsilon = 1e-5F, eta = 1;
+  bool is_rms = false;
   Dropout dropout;
   const float *x = nullptr, *f = nullptr, *d = nullptr;
   const float *weight = nullptr, *bias = nullptr;
@@ -35,6 +38,7 @@ void add_norm(const AddNorm& p);
 struct AddNormGradient {
   int64_t rows = 0, width = 0;
   float eta = 1;
+  bool is_rms = false;
   Dropout dropout;
   const float *dy = nullptr, *dd = nullptr;
   const float *sum = nullptr, *mean = nullptr, *rstd = nullptr, *weight = nullptr;

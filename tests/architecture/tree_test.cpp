@@ -30,9 +30,11 @@ const std::set<std::string> kBySubject = {
     "cli/docs_test.cpp",                  // the commands of the pages
     "cli/faults_test.cpp",                // commands whose file operations fail
     "cli/kills_test.cpp",                 // commands that are killed
+    "decode/blocks_test.cpp",             // kinds of blocks in the engine
     "decode/language_test.cpp",           // language and masked models in the engine
     "decode/text_model_test.cpp",         // generation, scores and vectors of text
     "interop/decode_fairseq_test.cpp",    // imported models, decoded
+    "interop/decode_hf_test.cpp",         //
     "interop/decode_marian_hf_test.cpp",  //
     "interop/decode_marian_test.cpp",     //
     "metrics/fixture_test.cpp",           // sacreBLEU's scores of all metrics

@@ -3,7 +3,8 @@
 // In a block that starts with ```sh, a line "$ command" is run by bash (a trailing backslash
 // continues it) in one directory per page, and the lines up to the next command are its standard
 // output. A line "..." stands for any lines. Pages that mention models/reverse,
-// models/language.residual, models/masked.residual or marian/ find them there.
+// models/language.residual, models/masked.residual, marian/ or hugging-face/ find them
+// there.
 
 #include <gtest/gtest.h>
 
@@ -91,6 +92,10 @@ TEST_P(Page, ShowsWhatItsCommandsPrint) {
   };
   if (mentions("marian/")) {
     fs::copy(fs::path(test::fixtures()) / "marian", directory / "marian",
+             fs::copy_options::recursive);
+  }
+  if (mentions("hugging-face/")) {
+    fs::copy(fs::path(test::fixtures()) / "hugging-face", directory / "hugging-face",
              fs::copy_options::recursive);
   }
   for (const std::string model : {"models/language.residual", "models/masked.residual"}) {

@@ -22,6 +22,7 @@ struct Problem {
   Heads heads;
   int rows, positions;
   int64_t width = int64_t{heads.count} * heads.width;
+  int64_t key_width = int64_t{heads.keys()} * heads.width;
   std::vector<float> q = random_floats(rows * width, 1);
   std::vector<float> k = random_floats(positions * width, 2);
   std::vector<float> v = random_floats(positions * width, 3);
@@ -56,7 +57,7 @@ struct Problem {
 
   std::vector<float> shared(int first, int count, float* probabilities = nullptr) const {
     std::vector<float> memory(shared_memory_size(heads, positions));
-    fill_shared_memory(heads, k.data(), v.data(), width, positions, memory.data());
+    fill_shared_memory(heads, k.data(), v.data(), key_width, positions, memory.data());
     std::vector<float> out(count * width);
     attend_shared({.heads = heads,
                    .scale = kScale,
@@ -76,7 +77,7 @@ struct Problem {
     std::vector<float> cache(2 * k.size());
     for (int j = 0; j < positions; ++j) {
       const int64_t slot = positions - 1 - j;
-      fill_cache_row(heads, k.data() + j * width, v.data() + j * width,
+      fill_cache_row(heads, k.data() + j * key_width, v.data() + j * key_width,
                      cache.data() + slot * 2 * width);
     }
     std::vector<int32_t> slots, seen;
@@ -114,6 +115,27 @@ TEST_P(Attention, SharedAgreesWithTheDefinition) {
       for (int row = 0; row < 8; ++row) {
         expect_close(row_of(out, row, problem.width), problem.exact(row, positions), 2e-5);
       }
+    }
+  }
+}
+
+// As if every head of queries had its own copy of the keys and values.
+TEST_P(Attention, GroupsShareTheirKeysAndValues) {
+  for (const int head_width : {1, 8, 17, 64}) {
+    for (const int positions : {1, 7, 17, 33}) {
+      SCOPED_TRACE(testing::Message() << head_width << " wide, " << positions << " positions");
+      Problem grouped{{.count = 6, .width = head_width, .group = 3}, positions, positions};
+      Problem copied{{.count = 6, .width = head_width}, positions, positions};
+      const int64_t few = 2 * head_width;
+      for (int64_t j = 0; j < positions; ++j) {
+        for (int64_t i = 0; i < grouped.width; ++i) {
+          const int64_t from = j * few + i / head_width / 3 * head_width + i % head_width;
+          copied.k[j * grouped.width + i] = grouped.k[from];
+          copied.v[j * grouped.width + i] = grouped.v[from];
+        }
+      }
+      EXPECT_EQ(grouped.shared(0, positions), copied.shared(0, positions));
+      EXPECT_EQ(grouped.cached(0, positions), copied.cached(0, positions));
     }
   }
 }

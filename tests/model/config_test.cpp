@@ -47,6 +47,40 @@ TEST(Config, RefusesNumbersThatDoNotFitEachOther) {
               HasSubstr("\"all\" needs one vocabulary; source has 12 symbols, target 10"));
 }
 
+TEST(Config, RefusesBlocksThatDoNotFit) {
+  EXPECT_THAT(refusal([](Config& c) { c.heads = 4, c.key_value_heads = 3; }),
+              HasSubstr("model.kv_heads: 3 does not divide the 4 heads"));
+  EXPECT_EQ(refusal([](Config& c) { c.heads = 4, c.key_value_heads = 2; }), "accepted");
+  EXPECT_THAT(refusal([](Config& c) { c.heads = 8, c.positions = Positions::rotary; }),
+              HasSubstr("rotary positions rotate pairs of numbers, but a head has 1"));
+  EXPECT_EQ(refusal([](Config& c) { c.width = c.heads = 7, c.positions = Positions::learned; }),
+            "accepted");
+  EXPECT_THAT(refusal([](Config& c) { c.form = Form::hugging_face; }),
+              HasSubstr("hugging-face is for language and masked models"));
+}
+
+TEST(Config, NamesWhatClassicBlocksDoNotHave) {
+  const auto fault = [](const std::function<void(Config&)>& change) -> std::string {
+    Config config;
+    change(config);
+    try {
+      require_classic_blocks(config, "these files");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(fault([](Config&) {}), "");
+  EXPECT_EQ(fault([](Config& c) { c.norm = Norm::rms; }),
+            "these files have no place for a model with model.norm = rms");
+  EXPECT_THAT(fault([](Config& c) { c.positions = Positions::rotary; }), HasSubstr("rotary"));
+  EXPECT_THAT(fault([](Config& c) { c.activation = Activation::gelu; }), HasSubstr("gelu"));
+  EXPECT_THAT(fault([](Config& c) { c.gated = true; }), HasSubstr("model.gated = true"));
+  EXPECT_THAT(fault([](Config& c) { c.key_value_heads = 2; }), HasSubstr("model.kv_heads = 2"));
+  EXPECT_THAT(fault([](Config& c) { c.biases = false; }), HasSubstr("model.biases = false"));
+  EXPECT_THAT(fault([](Config& c) { c.given_norm_epsilon = 0.1; }), HasSubstr("norm_epsilon"));
+}
+
 TEST(Config, RefusesVocabulariesOfSpecialSymbolsAlone) {
   const auto both = [](int64_t symbols) {
     return [symbols](Config& c) { c.source_vocabulary = c.target_vocabulary = symbols; };

@@ -27,6 +27,28 @@ TEST(Embed, AgreesWithItsDefinition) {
   }
 }
 
+TEST(Embed, TakesAnotherFactorAndLearnedPositions) {
+  const Tensor ids = at::arange(9) * 3 % 5, positions = at::arange(9) * 5 % 7;
+  expect_parity({[=](const Tensors& in) -> Tensors {
+                   return {embed(ids, positions, in[0], in[1], kOn, 1.5)};
+                 },
+                 [=](const Tensors& in) -> Tensors {
+                   const Tensor sum =
+                       1.5 * in[0].index_select(0, ids) + in[1].index_select(0, positions);
+                   return {reference::dropout(sum, kOn)};
+                 }},
+                {normal({5, 17}, 1), normal({7, 17}, 2)});
+  const Tensor table = normal({7, 17}, 2);
+  expect_parity({[=](const Tensors& in) -> Tensors {
+                   return {embed(ids, positions, in[0], table, kOff, 1.5)};
+                 },
+                 [=](const Tensors& in) -> Tensors {
+                   return {1.5 * in[0].index_select(0, ids) +
+                           table.to(at::kDouble).index_select(0, positions)};
+                 }},
+                {normal({5, 17}, 1)});
+}
+
 TEST(Embed, TakesStridedIdsAndPositions) {
   const Tensor embedding = normal({5, 9}, 1), table = normal({7, 9}, 2);
   const Tensor ids = at::arange(5), positions = at::arange(5);

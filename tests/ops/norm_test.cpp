@@ -1,5 +1,7 @@
 #include "ops/norm.h"
 
+#include <cmath>
+
 #include "ops/parity.h"
 
 namespace residual::ops {
@@ -7,7 +9,17 @@ namespace {
 
 constexpr double kEta = 0.7, kEpsilon = 1e-5;
 
-Affine affine(const Tensor& weight, const Tensor& bias) { return {weight, bias, kEpsilon}; }
+bool is_rms = false;  // in all of the operators below
+Affine affine(const Tensor& weight, const Tensor& bias) {
+  if (is_rms) return {weight, {}, kEpsilon, true};
+  return {weight, bias, kEpsilon};
+}
+
+class WithRms {
+ public:
+  WithRms() { is_rms = true; }
+  ~WithRms() { is_rms = false; }
+};
 
 // All take x, f, d, weight, bias.
 const Pair kNorm{
@@ -65,6 +77,31 @@ TEST(BlockBoundary, AgreesWithItsDefinition) {
     for (const int64_t width : kWidths) {
       SCOPED_TRACE(testing::Message() << rows << " rows of " << width);
       expect_all(inputs(rows, width));
+    }
+  }
+}
+
+TEST(BlockBoundary, AgreesWithItsDefinitionByRootMeanSquares) {
+  const WithRms by_rms;
+  for (const int64_t rows : kRows) {
+    for (const int64_t width : kWidths) {
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << width);
+      expect_all(inputs(rows, width));
+    }
+  }
+  expect_all(inputs(0, 17));
+}
+
+TEST(Norm, DividesByTheRootOfTheMeanSquare) {
+  const Tensor x = normal({3, 7}, 1).to(at::kDouble), weight = normal({7}, 2).to(at::kDouble);
+  const Tensor y = reference::norm(x, {weight, {}, 0.01, true});
+  for (int64_t i = 0; i < 3; ++i) {
+    double squares = 0;
+    for (int64_t j = 0; j < 7; ++j) squares += std::pow(x[i][j].item<double>(), 2) / 7;
+    for (int64_t j = 0; j < 7; ++j) {
+      const double want =
+          x[i][j].item<double>() / std::sqrt(squares + 0.01) * weight[j].item<double>();
+      EXPECT_NEAR(y[i][j].item<double>(), want, 1e-12);
     }
   }
 }

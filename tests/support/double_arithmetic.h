@@ -58,7 +58,7 @@ class DoubleArithmetic {
     Values values;
   };
   struct Norm {
-    Values weight, bias;
+    Values weight, bias;  // bias null: RMSNorm
     double epsilon;
 
     Rows operator()(const Rows& x) const {
@@ -66,12 +66,14 @@ class DoubleArithmetic {
       for (size_t row = 0; row < x.rows(); ++row) {
         double* at = out.at.data() + row * x.width;
         double mean = 0, variance = 0;
-        for (size_t j = 0; j < x.width; ++j) mean += at[j] / static_cast<double>(x.width);
+        const auto width = static_cast<double>(x.width);
+        for (size_t j = 0; j < x.width && bias != nullptr; ++j) mean += at[j] / width;
         for (size_t j = 0; j < x.width; ++j) {
-          variance += (at[j] - mean) * (at[j] - mean) / static_cast<double>(x.width);
+          variance += (at[j] - mean) * (at[j] - mean) / width;
         }
         for (size_t j = 0; j < x.width; ++j) {
-          at[j] = (at[j] - mean) / std::sqrt(variance + epsilon) * (*weight)[j] + (*bias)[j];
+          at[j] = (at[j] - mean) / std::sqrt(variance + epsilon) * (*weight)[j];
+          if (bias != nullptr) at[j] += (*bias)[j];
         }
       }
       return out;
@@ -84,10 +86,14 @@ class DoubleArithmetic {
     }
   };
 
-  explicit DoubleArithmetic(size_t width) : width_(width) {}
+  // `epsilon` is that of all norms; 0: as the scheme says.
+  explicit DoubleArithmetic(size_t width, bool has_rms_norms = false, double epsilon = 0)
+      : width_(width), has_rms_norms_(has_rms_norms), epsilon_(epsilon) {}
 
   Norm norm(const std::string& name, double epsilon) {
-    return {parameter(name + ".weight", width_, 1), parameter(name + ".bias", width_, 0), epsilon};
+    return {parameter(name + ".weight", width_, 1),
+            has_rms_norms_ ? nullptr : parameter(name + ".bias", width_, 0),
+            epsilon_ > 0 ? epsilon_ : epsilon};
   }
   Vector vector(const std::string& name, double value) { return {parameter(name, width_, value)}; }
   Scalar scalar(const std::string& name, double value) { return {parameter(name, 1, value)}; }
@@ -111,6 +117,8 @@ class DoubleArithmetic {
   }
 
   size_t width_;
+  bool has_rms_norms_;
+  double epsilon_;
   std::map<std::string, Values> parameters_;
 };
 

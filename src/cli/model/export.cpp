@@ -1,6 +1,7 @@
 // residual export: writes a model in another format.
 
 #include "interop/export.h"
+#include "interop/hugging_face.h"
 #include "model/export.h"
 
 #include <fmt/format.h>
@@ -20,8 +21,10 @@ namespace {
 
 enum class Storage { as_stored, float16, int8, packed };
 constexpr auto names(Storage) { return std::array{"as-stored", "fp16", "int8", "packed"}; }
-enum class Format { model, bundle, fairseq, ctranslate2 };
-constexpr auto names(Format) { return std::array{"model", "bundle", "fairseq", "ctranslate2"}; }
+enum class Format { model, bundle, fairseq, ctranslate2, hugging_face };
+constexpr auto names(Format) {
+  return std::array{"model", "bundle", "fairseq", "ctranslate2", "hugging-face"};
+}
 
 struct Options {
   fs::path model;
@@ -31,7 +34,8 @@ struct Options {
 };
 void fields(ConfigVisitor& visit, Options& o) {
   visit.choice("to", o.format,
-               "a model directory, one file, or a directory for fairseq or CTranslate2");
+               "a model directory, one file, or a directory for fairseq, CTranslate2 or Hugging "
+               "Face's transformers");
   visit.choice(
       "precision", o.storage,
       "precision of the weight matrices: as-stored, fp16, int8, or packed (as stored, in a "
@@ -76,14 +80,15 @@ void run(const Options& o) {
   const bool own = o.format == Format::model || o.format == Format::bundle;
   require(own || o.storage == Storage::as_stored,
           "--precision fp16, int8 and packed are only for ResiDual's own formats; {}",
-          o.format == Format::fairseq
-              ? "fairseq gets float32"
+          o.format != Format::ctranslate2
+              ? "other libraries get float32"
               : "CTranslate2 quantises when it loads (compute_type=\"int8\")");
   o.output.check();
   const fs::path& output = o.output.path;
   if (own) write_own_form(o, model);
   if (o.format == Format::fairseq) interop::export_fairseq(model, output);
   if (o.format == Format::ctranslate2) interop::export_ctranslate2(model, output);
+  if (o.format == Format::hugging_face) interop::export_hugging_face(model, output);
   if (!own) warn_of_tags(model.description());
   fmt::print("{}: {} bytes\n", output.string(), format_count(size_of(output)));
 }
@@ -92,7 +97,7 @@ void run(const Options& o) {
 
 void add_export(CLI::App& root) {
   CLI::App* command = add_command(
-      root, "export", "Write a model as float16, int8, one file, or for fairseq or CTranslate2",
+      root, "export", "Write a model as float16, int8, one file, or for another library",
       {"# a quarter of the size, and faster to load",
        "residual export --model runs/iwslt14 --precision int8 -o models/de-en-int8",
        "# the original precision, mapped into memory instead of loaded",

@@ -43,8 +43,9 @@ std::vector<std::vector<int32_t>> MaskedModel::all_ids(std::span<const std::stri
 std::vector<Filled> MaskedModel::fill(std::span<const std::string> texts, int64_t most,
                                       uint64_t first) {
   const auto all = all_ids(texts, first);
-  const Rows rows =
-      engine_.encode_rows(std::vector<std::span<const int32_t>>(all.begin(), all.end()), nullptr);
+  const Rows rows = engine_.predictors(
+      engine_.encode_rows(std::vector<std::span<const int32_t>>(all.begin(), all.end()), nullptr),
+      nullptr);
   // The symbols that stand for no text are asked for too, and left out.
   const auto k = static_cast<int>(std::min<int64_t>(
       most + Vocabulary::kSpecials, engine_.weights().config().output_vocabulary()));
