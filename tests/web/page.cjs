@@ -52,7 +52,7 @@ const coloursOf = (page, selector) => page.evaluate((where) => {
 
 async function checkPage(page, report) {
   assert.strictEqual(await page.title(), report.title);
-  assert.strictEqual(await page.locator("figure").count(), report.figures.length + report.tables.length);
+  assert.strictEqual(await page.locator("figure").count(), report.figures.length + report.tables.length + report.drawings.length);
   for (const figure of report.figures) {
     assert.ok((await coloursOf(page, `#${figure.id} canvas`)) > 1, `${figure.id} is empty`);
     assert.ok(await page.locator(`#${figure.id} canvas`).getAttribute("aria-label"), `${figure.id} has no label`);
