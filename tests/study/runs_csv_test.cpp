@@ -101,22 +101,37 @@ TEST_F(RunsCsv, RefusesWhatDoesNotFit) {
               HasSubstr("was trained as"));
 }
 
-// The page's table is what `residual study PLAN --known FILE --report` writes.
-TEST(LearningRates, PageShowsWhatTheFileHas) {
+// A table of a page is what `residual study PLAN --known FILE --report` writes.
+struct Page {
+  std::string plan, page;
+};
+
+class Pages : public testing::TestWithParam<Page> {};
+
+TEST_P(Pages, ShowWhatTheirFilesHave) {
   const fs::path root = test::source_tree();
   const test::TemporaryDirectory empty;
-  const Plan plan = load_plan(root / "recipes/studies/small-rates.toml");
+  const Plan plan = load_plan(root / "recipes/studies" / (GetParam().plan + ".toml"));
   const auto work = look(plan, {.output = empty.path(), .program = "residual"});
-  const auto known = read_runs_csv({root / "docs/results/study/small-rates.csv"});
+  const auto known = read_runs_csv({root / "docs/results/study" / (GetParam().plan + ".csv")});
   report::Report report;
   report.tables = {perplexity_table(gather(plan, work, empty.path(), known))};
   const std::string text = report::to_markdown(report);
   const std::string table = text.substr(text.find("| Method"));
-  EXPECT_THAT(read_file(root / "docs/results/rates.md"),
+  EXPECT_THAT(read_file(root / "docs/results" / GetParam().page),
               HasSubstr(table.substr(0, table.find("\n\n"))))
       << "the table should read\n"
       << table;
 }
+
+INSTANTIATE_TEST_SUITE_P(Results, Pages,
+                         testing::Values(Page{"small-rates", "rates.md"},
+                                         Page{"small-language", "claims.md"}),
+                         [](const auto& tested) {
+                           std::string name = tested.param.plan;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace residual::study
