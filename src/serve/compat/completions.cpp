@@ -75,8 +75,8 @@ class Completions::Work : public std::enable_shared_from_this<Work> {
   struct Writing {
     explicit Writing(std::vector<std::string> stop) : filter(std::move(stop)) {}
     StopFilter filter;
-    std::string ready;  // to be sent
-    Choice choice;      // once it is over
+    std::string ready;        // to be sent
+    CompletionChoice choice;  // once it is over
     std::shared_ptr<std::atomic<bool>> unwanted = std::make_shared<std::atomic<bool>>(false);
   };
 
@@ -125,7 +125,7 @@ class Completions::Work : public std::enable_shared_from_this<Work> {
       give_up();
     }
     if (!error) note(result, writing);
-    Choice& choice = writing.choice;
+    CompletionChoice& choice = writing.choice;
     choice.text = std::exchange(writing.ready, {}) + writing.filter.finish();
     if (is_stopped || choice.finish_reason.empty()) choice.finish_reason = "stop";
     if (request_.is_streamed && !error_) send(i, choice);
@@ -134,7 +134,7 @@ class Completions::Work : public std::enable_shared_from_this<Work> {
 
   void note(decode::Generator::Result& result, Writing& writing) {
     decode::Continuation& text = result.continuations.at(0);
-    Choice& choice = writing.choice;
+    CompletionChoice& choice = writing.choice;
     choice.prompt_tokens = result.prompt_tokens;
     choice.tokens = std::ssize(text.tokens);
     choice.pieces = decode::symbols(text.tokens, *owner_.generator_->side().vocabulary);
@@ -143,7 +143,7 @@ class Completions::Work : public std::enable_shared_from_this<Work> {
     choice.finish_reason = text.is_cut ? "length" : "stop";
   }
 
-  void send(size_t i, const Choice& choice) {
+  void send(size_t i, const CompletionChoice& choice) {
     if (!std::exchange(has_begun_, true)) exchange_->begin(events_head());
     exchange_->send(completion_event(head_, i, choice));
   }
@@ -157,7 +157,7 @@ class Completions::Work : public std::enable_shared_from_this<Work> {
       exchange_->send("data: " + fault.body + "\n");
       return exchange_->end();
     }
-    std::vector<Choice> choices;
+    std::vector<CompletionChoice> choices;
     for (auto& writing : writings_) choices.push_back(std::move(writing.choice));
     owner_.count(choices, begin_);
     if (!request_.is_streamed) {
@@ -234,8 +234,8 @@ void Completions::accept(const std::shared_ptr<Exchange>& exchange, Clock::time_
   std::make_shared<Work>(*this, exchange, std::move(wanted), std::move(*stay), begin)->start();
 }
 
-void Completions::count(std::span<const Choice> choices, Clock::time_point begin) {
-  for (const Choice& choice : choices) {
+void Completions::count(std::span<const CompletionChoice> choices, Clock::time_point begin) {
+  for (const CompletionChoice& choice : choices) {
     metrics_.lines.Increment();
     metrics_.source_pieces.Increment(static_cast<double>(choice.prompt_tokens));
     metrics_.target_pieces.Increment(static_cast<double>(choice.tokens));

@@ -35,7 +35,7 @@ class Completions {
   class Work;
 
   void accept(const std::shared_ptr<Exchange>& exchange, Clock::time_point begin);
-  void count(std::span<const Choice> choices, Clock::time_point begin);
+  void count(std::span<const CompletionChoice> choices, Clock::time_point begin);
 
   const ServerOptions options_;
   Metrics& metrics_;

@@ -78,7 +78,7 @@ class Keys {
   json object_;
 };
 
-ordered_json choice_json(const Choice& choice, size_t index, bool has_logprobs) {
+ordered_json choice_json(const CompletionChoice& choice, size_t index, bool has_logprobs) {
   ordered_json logprobs = nullptr;
   if (has_logprobs) {
     logprobs = {{"tokens", choice.pieces},
@@ -152,7 +152,7 @@ CompletionRequest parse_completion(std::string_view body) {
 }
 
 std::string completion_json(const CompletionHead& head, const CompletionRequest& request,
-                            const std::vector<Choice>& choices) {
+                            const std::vector<CompletionChoice>& choices) {
   ordered_json out = head_json(head);
   int64_t prompt_tokens = 0, tokens = 0;
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -166,7 +166,8 @@ std::string completion_json(const CompletionHead& head, const CompletionRequest&
   return decode::dump(out) + '\n';
 }
 
-std::string completion_event(const CompletionHead& head, size_t index, const Choice& added) {
+std::string completion_event(const CompletionHead& head, size_t index,
+                             const CompletionChoice& added) {
   ordered_json out = head_json(head);
   out["choices"].push_back(choice_json(added, index, false));
   return "data: " + decode::dump(out) + "\n\n";

@@ -36,7 +36,7 @@ struct CompletionRequest {
 CompletionRequest parse_completion(std::string_view body);
 
 // One choice of an answer.
-struct Choice {
+struct CompletionChoice {
   std::string text;
   std::string finish_reason;  // "stop" or "length"; empty: not over
   int64_t prompt_tokens = 0, tokens = 0;
@@ -50,9 +50,10 @@ struct CompletionHead {
   int64_t created = 0;  // seconds since 1970
 };
 std::string completion_json(const CompletionHead& head, const CompletionRequest& request,
-                            const std::vector<Choice>& choices);
+                            const std::vector<CompletionChoice>& choices);
 // A part of a streamed answer: what has been added to a choice.
-std::string completion_event(const CompletionHead& head, size_t index, const Choice& added);
+std::string completion_event(const CompletionHead& head, size_t index,
+                             const CompletionChoice& added);
 inline constexpr const char* kCompletionEnd = "data: [DONE]\n\n";
 
 std::string models_json(const std::string& model, int64_t created);
