@@ -66,16 +66,16 @@ std::optional<Answer> fault_of_head(const http::request_header<>& head, const Li
 }
 
 BodyMemory::Room::~Room() {
-  const std::lock_guard lock(memory_.mutex_);
-  memory_.left_ += taken_;
+  const std::lock_guard lock(left_->mutex);
+  left_->bytes += taken_;
 }
 
 bool BodyMemory::Room::grow(int64_t bytes) {
   const int64_t wanted = std::max<int64_t>(bytes - kFree, 0);
   if (wanted <= taken_) return true;
-  const std::lock_guard lock(memory_.mutex_);
-  if (memory_.left_ < wanted - taken_) return false;
-  memory_.left_ -= wanted - taken_;
+  const std::lock_guard lock(left_->mutex);
+  if (left_->bytes < wanted - taken_) return false;
+  left_->bytes -= wanted - taken_;
   taken_ = wanted;
   return true;
 }

@@ -35,13 +35,19 @@ Answer too_large(int64_t max_request);
 // The memory that all bodies may take together. The first bytes of each are free, so that clients
 // who send much do not keep others from sending little.
 class BodyMemory {
- public:
-  explicit BodyMemory(int64_t limit) : left_(limit) {}
+  struct Left {
+    std::mutex mutex;
+    int64_t bytes;
+  };
 
-  // The share of one body. It must not outlive the memory.
+ public:
+  explicit BodyMemory(int64_t limit) : left_(std::make_shared<Left>()) { left_->bytes = limit; }
+
+  // The share of one body. It may outlive the memory: the last to let go of a request can be a
+  // thread of the model, when the server is gone.
   class Room {
    public:
-    explicit Room(BodyMemory& memory) : memory_(memory) {}
+    explicit Room(const BodyMemory& memory) : left_(memory.left_) {}
     ~Room();
     Room(const Room&) = delete;
     Room& operator=(const Room&) = delete;
@@ -49,15 +55,14 @@ class BodyMemory {
     bool grow(int64_t bytes);
 
    private:
-    BodyMemory& memory_;
+    std::shared_ptr<Left> left_;
     int64_t taken_ = 0;
   };
 
   static constexpr int64_t kFree = 16 << 10;  // bytes
 
  private:
-  std::mutex mutex_;
-  int64_t left_;
+  std::shared_ptr<Left> left_;
 };
 
 }  // namespace residual::serve

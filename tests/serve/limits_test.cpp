@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace residual::serve {
 namespace {
 
@@ -44,6 +46,14 @@ TEST(Head, MayAskForWhatTheServerHas) {
   EXPECT_EQ(status_of(verb::post, {length, {expect, "miracles"}}), 417);
   EXPECT_EQ(status_of(verb::get, {}, 100), 200);
   EXPECT_EQ(status_of(verb::get, {}, 101), 414);
+}
+
+TEST(BodyMemory, MayEndBeforeItsShares) {
+  auto memory = std::make_unique<BodyMemory>(100);
+  BodyMemory::Room room(*memory);
+  EXPECT_TRUE(room.grow(BodyMemory::kFree + 60));
+  memory.reset();
+  EXPECT_FALSE(room.grow(BodyMemory::kFree + 200));
 }
 
 TEST(BodyMemory, IsSharedBeyondTheFirstBytesOfEach) {
