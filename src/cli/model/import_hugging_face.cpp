@@ -19,8 +19,9 @@ struct Options {
 };
 
 void run(const Options& o) {
-  require(fs::is_directory(o.import.directory), "{}: is no directory; expected config.json and {}",
-          o.import.directory.string(), model::kWeightsFile);
+  require(fs::is_directory(o.import.directory),
+          "{}: is not a directory; expected config.json and {}", o.import.directory.string(),
+          model::kWeightsFile);
   o.output.check();
   const model::Config c = interop::import_hugging_face(o.import, o.output.path).model;
   fmt::print("{}: {} {} model, {} layers of width {}, {} symbols, {} parameters\n",
